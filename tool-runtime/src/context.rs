@@ -1,0 +1,403 @@
+//! What the runtime lends to a tool for the time of one call.
+
+use crate::{definition::BoxFuture, output::InputRequest};
+use schemars::JsonSchema;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use std::{
+    borrow::Cow,
+    collections::BTreeSet,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+use thiserror::Error;
+
+/// Tells a tool that its caller has taken the call back. A tool that is stopped at an `await` needs it only to
+/// stop work that it started elsewhere.
+pub use tokio_util::sync::CancellationToken as Cancellation;
+
+/// Everything about one call.
+#[derive(Clone, Debug, Default)]
+pub struct Context {
+    /// Who is calling.
+    pub caller: Arc<Caller>,
+    /// Whether the call was taken back.
+    pub cancellation: Cancellation,
+    /// Where to report progress.
+    pub progress: Progress,
+    /// Where to log for the caller.
+    pub log: Log,
+    /// The caller's side, for questions.
+    pub client: Client,
+}
+
+impl Context {
+    /// Makes the context of a call that only answers: no progress, no log, no questions.
+    pub fn new(caller: impl Into<Arc<Caller>>) -> Self {
+        Self {
+            caller: caller.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// Something that the runtime lends to a tool.
+#[diagnostic::on_unimplemented(
+    message = "the runtime has no `{Self}` to lend to a tool",
+    label = "not lent by the runtime",
+    note = "a parameter taken by reference is lent by the runtime: `&Caller`, `&Progress`, `&Cancellation`, `&Log`, `&Client` or `&Context`",
+    note = "a parameter that the model sends is taken by value"
+)]
+pub trait Lend {
+    /// Whether a tool that has it may talk while it runs, so that one plain answer isn't enough.
+    const CONVERSES: bool = false;
+
+    /// Takes it out of the context.
+    fn lend(context: &Context) -> &Self;
+}
+
+impl Lend for Context {
+    const CONVERSES: bool = true;
+
+    fn lend(context: &Context) -> &Self {
+        context
+    }
+}
+
+impl Lend for Caller {
+    fn lend(context: &Context) -> &Self {
+        &context.caller
+    }
+}
+
+impl Lend for Cancellation {
+    fn lend(context: &Context) -> &Self {
+        &context.cancellation
+    }
+}
+
+impl Lend for Progress {
+    const CONVERSES: bool = true;
+
+    fn lend(context: &Context) -> &Self {
+        &context.progress
+    }
+}
+
+impl Lend for Log {
+    const CONVERSES: bool = true;
+
+    fn lend(context: &Context) -> &Self {
+        &context.log
+    }
+}
+
+impl Lend for Client {
+    const CONVERSES: bool = true;
+
+    fn lend(context: &Context) -> &Self {
+        &context.client
+    }
+}
+
+/// Who is calling. A text is empty where it isn't known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Caller {
+    /// The engine, for example `codex`.
+    pub engine: String,
+    /// The project that the engine works on.
+    pub project: String,
+    /// The conversation.
+    pub session: String,
+    /// How the session was found.
+    pub identified: Identified,
+    /// On whose behalf, as the front door knows it: the name of a token, never the token itself.
+    pub principal: String,
+    /// What the caller may do.
+    pub scopes: Scopes,
+}
+
+/// How a caller's session was found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Identified {
+    /// The call names it.
+    #[default]
+    Exact,
+    /// It is the most recent one in the project that the call names.
+    ByProject,
+    /// It is the most recent one on the engine that the call names.
+    ByEngine,
+}
+
+/// What a caller may do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Scopes {
+    /// Everything.
+    #[default]
+    All,
+    /// Only this.
+    Only(BTreeSet<String>),
+}
+
+impl Scopes {
+    /// Says whether a scope has been given.
+    pub fn include(&self, scope: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(given) => given.contains(scope),
+        }
+    }
+}
+
+/// A step of a long call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProgressReport {
+    /// How much is done; grows from report to report.
+    pub done: u64,
+    /// How much there is to do; 0 where that isn't known.
+    pub total: u64,
+    /// What is being done.
+    pub message: Option<String>,
+}
+
+/// Reports the progress of a long call. Reports that don't move forward are left out, as the protocol wants.
+#[derive(Clone, Default)]
+pub struct Progress(Option<Arc<ProgressSink>>);
+
+struct ProgressSink {
+    /// One more than the last `done`; 0 before the first report.
+    next: AtomicU64,
+    send: Box<dyn Fn(ProgressReport) + Send + Sync>,
+}
+
+impl Progress {
+    /// Makes one that hands each report on.
+    pub fn to(send: impl Fn(ProgressReport) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(ProgressSink {
+            next: AtomicU64::new(0),
+            send: Box::new(send),
+        })))
+    }
+
+    /// Says how much of how much is done.
+    pub fn report(&self, done: u64, total: u64) {
+        self.send(done, total, None);
+    }
+
+    /// Says how much of how much is done, and what is going on.
+    pub fn report_with(&self, done: u64, total: u64, message: impl Into<String>) {
+        self.send(done, total, Some(message.into()));
+    }
+
+    fn send(&self, done: u64, total: u64, message: Option<String>) {
+        let Some(sink) = &self.0 else { return };
+        let next = done.saturating_add(1);
+        if sink.next.fetch_max(next, Ordering::Relaxed) < next {
+            (sink.send)(ProgressReport {
+                done,
+                total,
+                message,
+            });
+        }
+    }
+}
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Progress(listened to: {})", self.0.is_some())
+    }
+}
+
+/// How much a log message matters (RFC 5424).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// For whoever looks for a fault.
+    Debug,
+    /// Normal.
+    Info,
+    /// Normal, but worth knowing.
+    Notice,
+    /// Might become a fault.
+    Warning,
+    /// A fault.
+    Error,
+    /// A fault that takes a part out.
+    Critical,
+    /// Somebody must act now.
+    Alert,
+    /// Nothing works.
+    Emergency,
+}
+
+/// Logs for the caller, who may show it to a person.
+#[derive(Clone, Default)]
+pub struct Log(Option<Arc<LogSink>>);
+type LogSink = dyn Fn(Level, Value) + Send + Sync;
+
+impl Log {
+    /// Makes one that hands each message on.
+    pub fn to(send: impl Fn(Level, Value) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(send)))
+    }
+
+    /// Logs a text or data.
+    pub fn log(&self, level: Level, message: impl Into<Value>) {
+        if let Some(send) = &self.0 {
+            send(level, message.into());
+        }
+    }
+
+    /// Logs for whoever looks for a fault.
+    pub fn debug(&self, message: impl Into<Value>) {
+        self.log(Level::Debug, message);
+    }
+
+    /// Logs something normal.
+    pub fn info(&self, message: impl Into<Value>) {
+        self.log(Level::Info, message);
+    }
+
+    /// Logs what might become a fault.
+    pub fn warning(&self, message: impl Into<Value>) {
+        self.log(Level::Warning, message);
+    }
+
+    /// Logs a fault.
+    pub fn error(&self, message: impl Into<Value>) {
+        self.log(Level::Error, message);
+    }
+}
+
+impl fmt::Debug for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Log(listened to: {})", self.0.is_some())
+    }
+}
+
+/// The caller's side, which can answer questions.
+#[derive(Clone, Default)]
+pub struct Client(Option<Arc<dyn Conversation>>);
+
+/// A way to put a question to a client. A closure is one, for agents in the same process.
+pub trait Conversation: Send + Sync {
+    /// Asks, and waits for the answer: the `result` of the protocol's method.
+    fn ask(&self, question: InputRequest) -> BoxFuture<'_, Result<Value, ClientError>>;
+}
+
+impl<F, A> Conversation for F
+where
+    F: Fn(InputRequest) -> A + Send + Sync,
+    A: Future<Output = Result<Value, ClientError>> + Send + 'static,
+{
+    fn ask(&self, question: InputRequest) -> BoxFuture<'_, Result<Value, ClientError>> {
+        Box::pin(self(question))
+    }
+}
+
+/// Why a question has no answer.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// The client can't be asked this.
+    #[error("the client can't answer `{method}`")]
+    Unsupported {
+        /// The method of the protocol.
+        method: Cow<'static, str>,
+    },
+    /// The person said no.
+    #[error("the user declined to answer")]
+    Declined,
+    /// The person closed the question.
+    #[error("the user closed the question without an answer")]
+    Cancelled,
+    /// The answer has the wrong shape.
+    #[error("the client's answer can't be read: {reason}")]
+    Invalid {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The client gave an error.
+    #[error("the client could not answer: {reason}")]
+    Failed {
+        /// What it said.
+        reason: String,
+    },
+}
+
+/// A folder that the client lets servers work on.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Root {
+    /// Its address, a `file://` URI.
+    pub uri: String,
+    /// A name for people.
+    pub name: Option<String>,
+}
+
+impl Client {
+    /// Makes one that hands each question on.
+    pub fn to(conversation: impl Conversation + 'static) -> Self {
+        Self(Some(Arc::new(conversation)))
+    }
+
+    /// Asks the person to fill in a form: the fields of `T`, which are texts, numbers, flags or enums.
+    ///
+    /// A person who declines or closes the form is an error, so that `?` ends the call.
+    pub async fn elicit<T: DeserializeOwned + JsonSchema>(
+        &self,
+        message: impl Into<String>,
+    ) -> Result<T, ClientError> {
+        let params = json!({
+            "mode": "form",
+            "message": message.into(),
+            "requestedSchema": crate::schema::published_form::<T>(),
+        });
+        let mut answer = self.ask("elicitation/create", params).await?;
+        match answer.get("action").and_then(Value::as_str) {
+            Some("accept") => read(answer["content"].take()),
+            Some("decline") => Err(ClientError::Declined),
+            Some("cancel") => Err(ClientError::Cancelled),
+            _ => Err(ClientError::Invalid {
+                reason: "`action` is none of `accept`, `decline` and `cancel`".to_owned(),
+            }),
+        }
+    }
+
+    /// Asks the client's model. `params` are those of `sampling/createMessage`; the answer is its result.
+    pub async fn sample(&self, params: Value) -> Result<Value, ClientError> {
+        self.ask("sampling/createMessage", params).await
+    }
+
+    /// Asks which folders the client lets servers work on.
+    pub async fn roots(&self) -> Result<Vec<Root>, ClientError> {
+        let mut answer = self.ask("roots/list", json!({})).await?;
+        read(answer["roots"].take())
+    }
+
+    /// Puts a question in the protocol's own words.
+    pub async fn ask(
+        &self,
+        method: impl Into<Cow<'static, str>>,
+        params: Value,
+    ) -> Result<Value, ClientError> {
+        let method = method.into();
+        match &self.0 {
+            Some(conversation) => conversation.ask(InputRequest { method, params }).await,
+            None => Err(ClientError::Unsupported { method }),
+        }
+    }
+}
+
+fn read<T: DeserializeOwned>(answer: Value) -> Result<T, ClientError> {
+    serde_json::from_value(answer).map_err(|error| ClientError::Invalid {
+        reason: error.to_string(),
+    })
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Client(can be asked: {})", self.0.is_some())
+    }
+}
