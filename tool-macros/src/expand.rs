@@ -1,41 +1,87 @@
-//! Writes the code for a model.
-use crate::{errors::Errors, model::*, parse};
+//! Model → definitions, as one would write them by hand.
+
+use crate::{
+    errors::Errors,
+    model::{Absence, Argument, Constant, Home, Item, Kind, Param, Rule, Server, Start},
+    parse,
+    source::Source,
+    strip::strip,
+};
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
-use syn::{Ident, ItemMod, LitStr, RangeLimits, ext::IdentExt, spanned::Spanned};
+use syn::{Ident, spanned::Spanned};
 
 pub fn tool_server(attr: TokenStream, tokens: TokenStream) -> TokenStream {
     let errors = Errors::default();
-    let mut item = match syn::parse2(tokens.clone()) {
-        Ok(item) => item,
+    let mut source = match Source::read(tokens.clone(), &errors) {
+        Ok(source) => source,
         Err(error) => {
             let error = error.into_compile_error();
-            return quote!(#error #tokens);
+            let item = strip(tokens);
+            return quote!(#error #item);
         }
     };
-    let server = parse::server(attr, &mut item, &errors);
-    // The developer's own item always stays, so that one mistake doesn't make its names unknown.
-    let generated = match server {
-        Some(server) if errors.is_empty() => registration(&server),
-        _ => errors.into_compile_errors(),
-    };
-    match &mut item {
-        syn::Item::Mod(ItemMod {
-            content: Some((_, items)),
-            ..
-        }) => {
-            items.push(syn::Item::Verbatim(generated));
-            item.into_token_stream()
+    let server = parse::server(attr, &mut source, &errors);
+    let is_fine = errors.is_empty();
+    let constants = server.as_ref().map(constants);
+    let registration = server.as_ref().map(|it| registration(it, is_fine));
+    let errors = errors.into_compile_errors();
+    let generated = quote!(#errors #constants #registration);
+    match server {
+        Some(Server {
+            home: Home::Module, ..
+        }) => source.with(generated),
+        Some(_) => {
+            let item = source.with(TokenStream::new());
+            quote!(#item #generated)
         }
-        _ => quote!(#item #generated),
+        // Nothing is known of the item, so its markers may still be there.
+        None => {
+            let item = strip(source.with(TokenStream::new()));
+            quote!(#item #generated)
+        }
     }
 }
 
-fn registration(server: &Server) -> TokenStream {
+/// The names of the tools, for code that speaks of a tool without calling it.
+fn constants(server: &Server) -> Option<TokenStream> {
+    if server.constants.is_empty() {
+        return None;
+    }
+    let server_name = &server.name;
+    let constants = server.constants.iter().map(|it| {
+        let Constant { name, tool, cfg } = it;
+        let doc = format!("The name of the tool `{}`.", tool.value());
+        quote! {
+            #(#cfg)*
+            #[doc = #doc]
+            pub const #name: ::tool_runtime::ToolName = ::tool_runtime::ToolName::new(#server_name, #tool);
+        }
+    });
+    let cfg = &server.cfg;
+    let allow = quote!(#[allow(dead_code, unreachable_pub, clippy::absolute_paths, clippy::module_inception, clippy::multiple_inherent_impl)]);
+    Some(match &server.home {
+        Home::Module => quote! {
+            /// The names of the tools.
+            #allow
+            pub mod tools { #(#constants)* }
+        },
+        Home::Type(ty) => quote! {
+            #(#cfg)*
+            #allow
+            #[automatically_derived]
+            impl #ty { #(#constants)* }
+        },
+    })
+}
+
+/// A server that isn't fine has its definition, so that code which uses it isn't blamed as well, but isn't linked.
+fn registration(server: &Server, is_fine: bool) -> TokenStream {
     let Server {
         name,
         version,
         description,
+        cfg,
         ..
     } = server;
     let of_kind = |kind| {
@@ -43,21 +89,17 @@ fn registration(server: &Server) -> TokenStream {
             .items
             .iter()
             .filter(move |it| it.kind == kind)
-            .map(|it| definition(it, &server.home))
+            .map(|it| definition(server, it))
     };
     let (tools, resources, prompts) = (
         of_kind(Kind::Tool),
         of_kind(Kind::Resource),
         of_kind(Kind::Prompt),
     );
-    let start = match &server.home {
-        Home::Module => Some(quote!(__rt::stateless)),
-        Home::Type(_) if server.manual => None,
-        Home::Type(ty) => Some(quote_spanned!(ty.span()=> __rt::start::<#ty>)),
+    // The macros tell where the name stands.
+    let location = quote_spanned! {name.span()=>
+        __rt::Location { file: ::core::file!(), line: ::core::line!() }
     };
-    let submit = start.map(|start| {
-        quote!(__rt::inventory::submit! { __rt::Linked { definition: &__SERVER, start: #start } })
-    });
     let implementation = match &server.home {
         Home::Module => None,
         Home::Type(ty) => Some(quote! {
@@ -67,18 +109,23 @@ fn registration(server: &Server) -> TokenStream {
             }
         }),
     };
-    // Names the markers once more, so that an editor shows their documentation.
+    let submit = start(server).filter(|_| is_fine).map(|start| {
+        quote!(__rt::inventory::submit! { __rt::Linked { definition: &__SERVER, start: #start } })
+    });
+    // The markers are named once more, so that an editor shows their documentation.
     let markers = server.items.iter().map(|it| &it.marker);
     quote! {
+        #(#cfg)*
         #[doc(hidden)]
-        #[allow(unused_qualifications, clippy::absolute_paths)]
+        #[allow(deprecated, unused_imports, unused_qualifications, clippy::absolute_paths)]
         const _: () = {
             use ::tool_runtime::__private as __rt;
-            #(#[allow(unused_imports)] use ::tool_runtime::#markers as _;)*
+            use ::tool_runtime::{#(#markers as _),*};
             static __SERVER: __rt::ServerDefinition = __rt::ServerDefinition {
                 name: #name,
                 version: #version,
                 description: #description,
+                location: #location,
                 tools: &[#(#tools),*],
                 resources: &[#(#resources),*],
                 prompts: &[#(#prompts),*],
@@ -89,177 +136,315 @@ fn registration(server: &Server) -> TokenStream {
     }
 }
 
-fn definition(item: &Item, home: &Home) -> TokenStream {
+/// How the registry makes the server; a manual one is made by its host.
+fn start(server: &Server) -> Option<TokenStream> {
+    match (&server.start, &server.home) {
+        (Start::Manual, _) => None,
+        (Start::Default, Home::Type(ty)) => {
+            Some(quote_spanned!(ty.span()=> __rt::start_default::<#ty>))
+        }
+        (Start::Function(word), Home::Type(ty)) => {
+            let environment = Ident::new("environment", Span::mixed_site());
+            let function = Ident::new("start", word.span());
+            let started = quote_spanned! {word.span()=>
+                __rt::Box::pin(async move { __rt::started::<#ty, _>(<#ty>::#function(#environment).await) })
+            };
+            Some(quote! {{
+                fn __start(#environment: &__rt::Environment) -> __rt::Started<'_> {
+                    #started
+                }
+                __start
+            }})
+        }
+        (_, _) => Some(quote!(__rt::start_stateless)),
+    }
+}
+
+fn definition(server: &Server, item: &Item) -> TokenStream {
     let Item {
+        name,
         description,
         cfg,
-        output,
         options,
         ..
     } = item;
-    let name = options
-        .name
-        .as_ref()
-        .map_or_else(|| item.function.unraw().to_string(), LitStr::value);
-    let arguments = item.params.iter().filter_map(|it| match it {
-        Param::Sent(it) => Some(argument(it)),
-        Param::Lent(_) => None,
-    });
-    let common = quote!(name: #name, description: #description, arguments: &[#(#arguments),*],);
-    let call = call(item, home);
+    let title = option(options.title.as_ref());
+    let call = call(item, &server.home);
     match item.kind {
         Kind::Tool => {
-            let Options {
-                title,
-                read_only,
-                destructive,
-                idempotent,
-                open_world,
-                ..
-            } = options;
-            let title = option(title);
-            let [read_only, destructive, idempotent, open_world] =
-                [read_only, destructive, idempotent, open_world].map(option);
-            let schema = quote_spanned!(output.span()=> <#output as __rt::IntoOutput>::schema);
+            let server_name = &server.name;
+            let input = input(item);
+            let returned = returned(item, &item.output.everlasting);
+            let converses = converses(item);
+            let [read_only, destructive, idempotent, open_world] = [
+                options.read_only,
+                options.destructive,
+                options.idempotent,
+                options.open_world,
+            ]
+            .map(option);
+            let deprecated = option(options.deprecated.as_ref());
+            let timeout = option(
+                options
+                    .timeout
+                    .map(|it| quote!(__rt::Duration::from_millis(#it))),
+            );
+            let scopes = &options.scopes;
+            let requires = options
+                .requires_project
+                .then(|| quote!(__rt::Requirement::Project));
+            let examples = options.examples.iter().map(value);
+            let meta = options.meta.iter().map(|(key, it)| {
+                let value = value(it);
+                quote!((#key, #value))
+            });
             quote! {
                 #(#cfg)*
                 __rt::ToolDefinition {
-                    #common
-                    annotations: __rt::Annotations { title: #title, read_only: #read_only, destructive: #destructive, idempotent: #idempotent, open_world: #open_world },
-                    output_schema: #schema,
+                    name: __rt::ToolName::new(#server_name, #name),
+                    description: #description,
+                    annotations: __rt::Annotations {
+                        title: #title,
+                        read_only: #read_only,
+                        destructive: #destructive,
+                        idempotent: #idempotent,
+                        open_world: #open_world,
+                    },
+                    arguments: #input,
+                    output_schema: #returned.schema,
+                    converses: #converses,
+                    deprecated: #deprecated,
+                    timeout: #timeout,
+                    scopes: &[#(#scopes),*],
+                    requires: &[#requires],
+                    examples: &[#(#examples),*],
+                    meta: &[#(#meta),*],
                     call: #call,
                 }
             }
         }
         Kind::Resource => {
-            let (uri, mime_type) = (&options.uri, option(&options.mime_type));
-            quote!(#(#cfg)* __rt::ResourceDefinition { #common uri: #uri, mime_type: #mime_type, call: #call })
+            let (uri, mime_type) = (&options.uri, option(options.mime_type.as_ref()));
+            let arguments = arguments(item);
+            quote! {
+                #(#cfg)*
+                __rt::ResourceDefinition {
+                    uri: #uri,
+                    name: #name,
+                    title: #title,
+                    description: #description,
+                    mime_type: #mime_type,
+                    arguments: #arguments,
+                    call: #call,
+                }
+            }
         }
-        Kind::Prompt => quote!(#(#cfg)* __rt::PromptDefinition { #common call: #call }),
+        Kind::Prompt => {
+            let arguments = arguments(item);
+            quote! {
+                #(#cfg)*
+                __rt::PromptDefinition {
+                    name: #name,
+                    title: #title,
+                    description: #description,
+                    arguments: #arguments,
+                    call: #call,
+                }
+            }
+        }
     }
 }
 
-/// A function that takes the arguments apart and calls the developer's one.
+/// The function that takes the arguments apart and calls the developer's one.
 fn call(item: &Item, home: &Home) -> TokenStream {
-    // Local names must not meet those of the developer.
-    let [server, context, arguments] =
-        ["server", "context", "arguments"].map(|it| Ident::new(it, Span::mixed_site()));
-    let function = &item.function;
+    // Names of our own must not meet those of the developer.
+    let local = |name: &str| Ident::new(name, Span::mixed_site());
+    let [server, context, arguments] = ["server", "context", "arguments"].map(local);
     let mut taken = Vec::new();
     let mut passed = Vec::new();
+    let mut lends = false;
     for param in &item.params {
+        let sent = local(&format!("sent_{}", taken.len()));
         match param {
             Param::Lent(ty) => {
-                passed.push(quote_spanned!(ty.span()=> <#ty as __rt::Lend>::lend(#context)))
+                lends = true;
+                passed.push(quote_spanned!(ty.span()=> <#ty as __rt::Lend>::lend(#context)));
+                continue;
+            }
+            Param::Whole(ty) => {
+                let argument = argument_type(ty);
+                taken.push(quote!(let #sent = #argument.take_whole(#arguments)?;));
             }
             Param::Sent(it) => {
-                let (name, ty) = (sent_name(it), &it.ty);
-                let local = Ident::new(&format!("sent_{}", it.ident.unraw()), Span::mixed_site());
-                taken.push(quote!(let #local = #arguments.take::<#ty>(#name)?;));
-                passed.push(local.into_token_stream());
+                let (argument, index, name) = (argument_type(&it.sent), taken.len(), &it.name);
+                let take = match it.absence {
+                    Absence::Refused => quote!(take),
+                    Absence::None => quote!(take_optional),
+                    Absence::OuterNone => quote!(take_nullable),
+                };
+                taken.push(quote!(let #sent = #argument.#take(#arguments, #index, #name)?;));
             }
         }
+        passed.push(sent.into_token_stream());
     }
-    let target = match (home, item.takes_self) {
-        (Home::Module, _) => quote!(self::#function(#(#passed),*)),
-        (Home::Type(ty), false) => quote!(<#ty>::#function(#(#passed),*)),
-        (Home::Type(ty), true) => {
-            quote!(<#ty>::#function(__rt::downcast::<#ty>(#server), #(#passed),*))
+
+    let function = &item.function;
+    let target = match home {
+        Home::Module => quote!(self::#function),
+        Home::Type(ty) => quote!(<#ty>::#function),
+    };
+    if let (Home::Type(ty), true) = (home, item.takes_self) {
+        passed.insert(0, quote!(__rt::downcast::<#ty>(#server)));
+    }
+    let returned = returned(item, &item.output.inferred);
+    // The span makes rustc blame the developer's function for a future that isn't `Send`.
+    let called = quote_spanned!(function.span()=> #target(#(#passed),*));
+    let running = if item.is_async {
+        quote_spanned!(function.span()=> #returned.after(#called))
+    } else {
+        quote_spanned!(function.span()=> #returned.of(move || #called))
+    };
+
+    let used = |name: &Ident, is_used: bool| {
+        if is_used {
+            name.to_token_stream()
+        } else {
+            quote!(_)
         }
     };
-    let wait = item.is_async.then(|| quote!(.await));
-    let output = &item.output;
-    let into_output = quote_spanned!(output.span()=> <#output as __rt::IntoOutput>::into_output);
-    // The span makes rustc blame the developer's function for a future that isn't `Send`.
-    let body = quote_spanned!(function.span()=> __rt::Box::pin(async move { #(#taken)* #into_output(#target #wait) }));
+    let server = used(&server, item.takes_self);
+    let context = used(&context, lends);
+    let arguments = used(&arguments, !taken.is_empty());
+    let output = match item.kind {
+        Kind::Tool | Kind::Resource => quote!(__rt::Output),
+        Kind::Prompt => quote!(__rt::Vec<__rt::Message>),
+    };
     quote! {{
         fn __call<'a>(
             #server: &'a __rt::Instance,
             #context: &'a __rt::Context,
-            mut #arguments: __rt::Arguments,
-        ) -> __rt::BoxFuture<'a, __rt::Result<__rt::Output, __rt::ToolError>> {
-            let _ = (#server, #context, &mut #arguments);
-            #body
+            #arguments: &__rt::Arguments<'_>,
+        ) -> __rt::Called<'a, #output> {
+            #(#taken)*
+            __rt::Ok(#running)
         }
         __call
     }}
 }
 
+/// Whether something that the tool borrows lets it talk while it runs: the type knows.
+fn converses(item: &Item) -> TokenStream {
+    let lent = item.params.iter().filter_map(|it| match it {
+        Param::Lent(ty) => Some(quote_spanned!(ty.span()=> <#ty as __rt::Lend>::CONVERSES)),
+        Param::Sent(_) | Param::Whole(_) => None,
+    });
+    let mut lent = lent.peekable();
+    match lent.peek() {
+        Some(_) => quote!(#(#lent)||*),
+        None => quote!(false),
+    }
+}
+
+fn input(item: &Item) -> TokenStream {
+    let whole = item.params.iter().find_map(|it| match it {
+        Param::Whole(ty) => Some(argument_type(ty)),
+        Param::Sent(_) | Param::Lent(_) => None,
+    });
+    if let Some(whole) = whole {
+        return quote!(__rt::Input::Whole(#whole.schema));
+    }
+    let arguments = arguments(item);
+    quote!(__rt::Input::Arguments(#arguments))
+}
+
+fn arguments(item: &Item) -> TokenStream {
+    let arguments = item.params.iter().filter_map(|it| match it {
+        Param::Sent(it) => Some(argument(it)),
+        Param::Whole(_) | Param::Lent(_) => None,
+    });
+    quote!(&[#(#arguments),*])
+}
+
 fn argument(argument: &Argument) -> TokenStream {
     let Argument {
+        name,
         ty,
         description,
-        rules,
         ..
     } = argument;
-    let name = sent_name(argument);
-    let required = rules.default.is_none() && !is_option(ty);
-    let schema = quote_spanned!(ty.span()=> __rt::schema::<#ty>);
-    let keywords = keywords(rules);
-    let default = match &rules.default {
-        Some(default) => quote!(__rt::Some(|| __rt::value::<#ty>(#default))),
-        None => quote!(__rt::None),
-    };
-    quote!(__rt::ArgumentDefinition { name: #name, description: #description, required: #required, default: #default, schema: #schema, keywords: #keywords })
+    let required = argument.absence == Absence::Refused && argument.default.is_none();
+    let default = option(argument.default.as_ref().map(|it| value_of(ty, it)));
+    let described = argument_type(&argument.sent);
+    let rules = rules(argument);
+    quote! {
+        __rt::ArgumentDefinition {
+            name: #name,
+            description: #description,
+            required: #required,
+            default: #default,
+            schema: #described.schema,
+            rules: #rules,
+        }
+    }
 }
 
-fn keywords(rules: &Rules) -> TokenStream {
-    let mut pairs: Vec<(&str, TokenStream)> = Vec::new();
-    if let Some(range) = &rules.range {
-        pairs.extend(
-            range
-                .start
-                .iter()
-                .map(|it| ("minimum", it.to_token_stream())),
-        );
-        let upper = match range.limits {
-            RangeLimits::Closed(_) => "maximum",
-            RangeLimits::HalfOpen(_) => "exclusiveMaximum",
-        };
-        pairs.extend(range.end.iter().map(|it| (upper, it.to_token_stream())));
-    }
-    if let Some(length) = &rules.length {
-        pairs.extend(
-            length
-                .start
-                .iter()
-                .map(|it| ("minLength", it.to_token_stream())),
-        );
-        pairs.extend(
-            length
-                .end
-                .iter()
-                .map(|it| ("maxLength", it.to_token_stream())),
-        );
-    }
-    pairs.extend(
+fn rules(argument: &Argument) -> TokenStream {
+    let ty = &argument.ruled;
+    let measure = quote_spanned!(ty.span()=> <#ty as __rt::Measured>::MEASURE);
+    let rules = argument.rules.iter().map(|rule| match rule {
+        Rule::Minimum(it) => {
+            let value = value_of(ty, it);
+            quote!(__rt::Rule::Minimum(#value))
+        }
+        Rule::Maximum(it) => {
+            let value = value_of(ty, it);
+            quote!(__rt::Rule::Maximum(#value))
+        }
+        Rule::ExclusiveMaximum(it) => {
+            let value = value_of(ty, it);
+            quote!(__rt::Rule::ExclusiveMaximum(#value))
+        }
+        Rule::MinLength(it) => quote!(__rt::Rule::MinLength(#measure, #it)),
+        Rule::MaxLength(it) => quote!(__rt::Rule::MaxLength(#measure, #it)),
+        Rule::ExclusiveMaxLength(it) => quote!(__rt::Rule::MaxLength(#measure, #it - 1)),
+        Rule::Pattern(it) => quote!(__rt::Rule::Pattern(#it)),
+        Rule::Format(it) => quote!(__rt::Rule::Format(__rt::Format::#it)),
+        Rule::Example(it) => {
+            let value = value_of(ty, it);
+            quote!(__rt::Rule::Example(#value))
+        }
+    });
+    let rules = quote!(&[#(#rules),*]);
+    if argument.is_text {
+        let is_text = quote_spanned!(ty.span()=> __rt::text::<#ty>());
+        quote!({ const _: () = #is_text; #rules })
+    } else {
         rules
-            .pattern
-            .iter()
-            .map(|it| ("pattern", it.to_token_stream())),
-    );
-    if pairs.is_empty() {
-        return quote!(__rt::Map::new);
     }
-    let inserts = pairs.iter().map(
-        |(key, value)| quote!(keywords.insert(__rt::String::from(#key), __rt::value(#value));),
-    );
-    quote!(|| { let mut keywords = __rt::Map::new(); #(#inserts)* keywords })
 }
 
-fn sent_name(argument: &Argument) -> String {
-    argument
-        .rules
-        .name
-        .as_ref()
-        .map_or_else(|| argument.ident.unraw().to_string(), LitStr::value)
+/// The same tokens wherever the type is described or taken: rustc tells the same mistake once.
+fn argument_type(ty: &syn::Type) -> TokenStream {
+    quote_spanned!(ty.span()=> __rt::argument::<#ty>())
 }
 
-fn is_option(ty: &syn::Type) -> bool {
-    matches!(ty, syn::Type::Path(it) if it.path.segments.last().is_some_and(|it| it.ident == "Option"))
+/// The same tokens wherever the return type is described or converted.
+fn returned(item: &Item, ty: &syn::Type) -> TokenStream {
+    match item.kind {
+        Kind::Tool | Kind::Resource => quote_spanned!(ty.span()=> __rt::output::<#ty>()),
+        Kind::Prompt => quote_spanned!(ty.span()=> __rt::messages::<#ty>()),
+    }
 }
 
-fn option<T: ToTokens>(it: &Option<T>) -> TokenStream {
+fn value_of(ty: &syn::Type, expression: &TokenStream) -> TokenStream {
+    quote_spanned!(expression.span()=> || __rt::value::<#ty>(#expression))
+}
+
+fn value(expression: &TokenStream) -> TokenStream {
+    quote_spanned!(expression.span()=> || __rt::value(#expression))
+}
+
+fn option<T: ToTokens>(it: Option<T>) -> TokenStream {
     match it {
         Some(it) => quote!(__rt::Some(#it)),
         None => quote!(__rt::None),

@@ -1,7 +1,7 @@
 //! What the model sent: raw JSON, split into arguments and taken into their types without a tree between.
 
 use crate::error::ArgumentError;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{
     Deserialize,
     de::{DeserializeOwned, Deserializer, MapAccess, Visitor},
@@ -21,6 +21,7 @@ use std::{
     note = "a parameter that the runtime lends is taken by reference: `&{Self}`"
 )]
 pub trait Argument: DeserializeOwned + JsonSchema {}
+#[diagnostic::do_not_recommend]
 impl<T: DeserializeOwned + JsonSchema> Argument for T {}
 
 /// What the model sent, completed with the defaults: one piece of raw JSON per argument, in the order of the
@@ -86,10 +87,48 @@ impl<'a> Arguments<'a> {
         all_known.then_some(Self { whole, each })
     }
 
+    /// Keeps a JSON object in one piece.
+    pub(crate) fn whole(whole: &'a str) -> Self {
+        Self {
+            whole,
+            each: Slots::empty(0),
+        }
+    }
+
+    /// Returns the JSON object that was sent, without the defaults.
+    pub fn json(&self) -> &'a str {
+        self.whole
+    }
+}
+
+/// An argument of this type: how it is described, and how it is taken.
+///
+/// One function gives both, so that rustc tells only once of a type that is no argument.
+#[derive(Debug)]
+pub struct Sent<T> {
+    /// Describes it.
+    pub schema: fn(&mut SchemaGenerator) -> Schema,
+    parse: fn(&str, Option<&'static str>) -> Result<T, ArgumentError>,
+}
+
+/// Speaks of an argument of this type.
+pub const fn argument<T: Argument>() -> Sent<T> {
+    Sent {
+        schema: |generator| generator.subschema_for::<T>(),
+        parse: parse::<T>,
+    }
+}
+
+impl<T> Sent<T> {
     /// Takes one argument; the runtime has put in the default of one that was not sent.
-    pub fn take<T: Argument>(&self, index: usize, name: &'static str) -> Result<T, ArgumentError> {
-        match self.each.get(index) {
-            Some(json) => parse(json, Some(name)),
+    pub fn take(
+        self,
+        arguments: &Arguments<'_>,
+        index: usize,
+        name: &'static str,
+    ) -> Result<T, ArgumentError> {
+        match arguments.each.get(index) {
+            Some(json) => (self.parse)(json, Some(name)),
             None => Err(ArgumentError {
                 name: Some(name),
                 reason: "missing".to_owned(),
@@ -98,33 +137,34 @@ impl<'a> Arguments<'a> {
     }
 
     /// Takes one argument that may be missing or `null`, which is the same.
-    pub fn take_optional<T: Argument>(
-        &self,
+    pub fn take_optional(
+        self,
+        arguments: &Arguments<'_>,
         index: usize,
         name: &'static str,
     ) -> Result<Option<T>, ArgumentError> {
-        match self.each.get(index) {
+        match arguments.each.get(index) {
             None | Some("null") => Ok(None),
-            Some(json) => parse(json, Some(name)).map(Some),
+            Some(json) => (self.parse)(json, Some(name)).map(Some),
         }
     }
 
-    /// Takes one argument that may be missing (`None`) or `null` (`Some(None)`), which is not the same.
-    pub fn take_nullable<T: Argument>(
-        &self,
+    /// Takes one argument that may be missing, which is not the same as `null`.
+    pub fn take_nullable(
+        self,
+        arguments: &Arguments<'_>,
         index: usize,
         name: &'static str,
-    ) -> Result<Option<Option<T>>, ArgumentError> {
-        match self.each.get(index) {
+    ) -> Result<Option<T>, ArgumentError> {
+        match arguments.each.get(index) {
             None => Ok(None),
-            Some("null") => Ok(Some(None)),
-            Some(json) => parse(json, Some(name)).map(|it| Some(Some(it))),
+            Some(json) => (self.parse)(json, Some(name)).map(Some),
         }
     }
 
     /// Takes everything as one value.
-    pub fn take_whole<T: Argument>(&self) -> Result<T, ArgumentError> {
-        parse(self.whole, None)
+    pub fn take_whole(self, arguments: &Arguments<'_>) -> Result<T, ArgumentError> {
+        (self.parse)(arguments.whole, None)
     }
 }
 

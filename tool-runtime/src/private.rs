@@ -1,7 +1,7 @@
 //! For generated code only; not public API.
 
 pub use crate::{
-    argument::{Argument, Arguments, Measured, Text},
+    argument::{Arguments, Measured, Sent, Text, argument},
     context::{Context, Lend},
     definition::{
         Annotations, ArgumentDefinition, BoxFuture, Format, Input, Instance, Linked, Location,
@@ -14,7 +14,6 @@ pub use crate::{
     registry::Environment,
 };
 pub use inventory;
-pub use schemars::{Schema, SchemaGenerator};
 pub use serde_json::Value;
 pub use std::{
     boxed::Box,
@@ -24,16 +23,76 @@ pub use std::{
     vec::Vec,
 };
 
+use schemars::Schema;
 use serde::Serialize;
-use std::any::Any;
+use std::{any::Any, future::Future};
 
-/// The schema of an argument.
-pub fn schema<T: Argument>(generator: &mut SchemaGenerator) -> Schema {
-    generator.subschema_for::<T>()
+/// A call whose arguments are taken apart, and which runs in the future.
+pub type Called<'a, T> = Result<BoxFuture<'a, Result<T, ToolError>>, ArgumentError>;
+
+/// A server that starts.
+pub type Started<'a> = BoxFuture<'a, Result<Box<Instance>, ToolError>>;
+
+/// What a function returns: how it is described, and what becomes of it.
+///
+/// One function gives both, so that rustc tells only once of a type that can't be returned.
+#[derive(Debug)]
+pub struct Returned<T, O> {
+    /// Describes it.
+    pub schema: fn() -> Option<Schema>,
+    convert: fn(T) -> Result<O, ToolError>,
 }
 
+/// Speaks of a tool or resource that returns this type.
+pub const fn output<T: IntoOutput>() -> Returned<T, Output> {
+    Returned {
+        schema: T::schema,
+        convert: T::into_output,
+    }
+}
+
+/// Speaks of a prompt that returns this type.
+pub const fn messages<T: IntoMessages>() -> Returned<T, Vec<Message>> {
+    Returned {
+        schema: || None,
+        convert: T::into_messages,
+    }
+}
+
+impl<T, O> Returned<T, O> {
+    /// Waits for an async function.
+    pub fn after<'a, F>(self, running: F) -> BoxFuture<'a, Result<O, ToolError>>
+    where
+        F: Future<Output = T> + Send + 'a,
+        T: 'a,
+        O: 'a,
+    {
+        Box::pin(async move { (self.convert)(running.await) })
+    }
+
+    /// Runs a sync function.
+    pub fn of<'a, F>(self, function: F) -> BoxFuture<'a, Result<O, ToolError>>
+    where
+        F: FnOnce() -> T + Send + 'a,
+        T: 'a,
+        O: 'a,
+    {
+        Box::pin(async move { (self.convert)(function()) })
+    }
+}
+
+/// A value that stands in the source and goes into the schema.
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` can't be written into the schema",
+    label = "can't become JSON",
+    note = "a default, a bound or an example needs `#[derive(Serialize)]`"
+)]
+pub trait Written: Serialize {}
+#[diagnostic::do_not_recommend]
+impl<T: Serialize> Written for T {}
+
 /// A default, a bound or an example as JSON.
-pub fn value<T: Serialize>(value: T) -> Value {
+pub fn value<T: Written>(value: T) -> Value {
     serde_json::to_value(value).expect("what stands in `#[arg]` and `#[tool]` serializes")
 }
 

@@ -1,0 +1,3 @@
+//! One binary; a module per thing it is about.
+
+mod ui;
