@@ -1,6 +1,6 @@
 //! What the runtime lends to a tool for the time of one call.
 
-use crate::{definition::BoxFuture, output::InputRequest};
+use crate::{definition::BoxFuture, output::InputRequest, selection::Reach};
 use schemars::JsonSchema;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -118,6 +118,8 @@ pub struct Caller {
     pub principal: String,
     /// What the caller may do.
     pub scopes: Scopes,
+    /// How far the caller reaches.
+    pub reach: Reach,
 }
 
 /// How a caller's session was found.

@@ -1,5 +1,6 @@
 //! Why a tool failed (words for the model), and why a call did not happen.
 
+use crate::name::Ambiguous;
 use std::{error::Error as StdError, fmt, time::Duration};
 use thiserror::Error;
 
@@ -88,13 +89,8 @@ pub enum CallError {
         similar: Vec<String>,
     },
     /// Several tools could be meant.
-    #[error("`{name}` is the name of several tools: call {}", list(.candidates))]
-    Ambiguous {
-        /// The name as it was called.
-        name: String,
-        /// The full names of the tools that it could mean.
-        candidates: Vec<String>,
-    },
+    #[error(transparent)]
+    Ambiguous(#[from] Ambiguous),
     /// The tool exists, but is turned off.
     #[error("the tool `{name}` is turned off")]
     Disabled {
@@ -162,7 +158,7 @@ impl CallError {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Unknown { .. } => "unknown_tool",
-            Self::Ambiguous { .. } => "ambiguous_tool",
+            Self::Ambiguous(_) => "ambiguous_tool",
             Self::Disabled { .. } => "tool_disabled",
             Self::Unavailable { .. } => "server_unavailable",
             Self::Forbidden { .. } => "forbidden",

@@ -1,13 +1,23 @@
 //! Write a tool once, as an annotated async function; call it from every agent.
 
+extern crate self as tool_runtime;
+
+pub mod definition;
+pub mod export;
+
 mod argument;
 mod context;
-pub mod definition;
+mod dispatcher;
 mod error;
+mod golden;
+mod limits;
 mod name;
 mod output;
+mod provider;
 mod registry;
 mod schema;
+mod selection;
+mod view;
 
 #[doc(hidden)]
 #[path = "private.rs"]
@@ -18,11 +28,20 @@ pub use context::{
     Caller, Cancellation, Client, ClientError, Context, Conversation, Identified, Lend, Level, Log,
     Progress, ProgressReport, Root, Scopes,
 };
+pub use definition::ToolServer;
+pub use dispatcher::{Dispatcher, Observer, Outcome, ReadError, Record};
 pub use error::{ArgumentError, CallError, ToolError, Violation};
-pub use name::ToolName;
+#[doc(hidden)]
+pub use golden::compare as __compare_tools;
+pub use limits::{Limits, Results};
+pub use name::{Ambiguous, LONGEST, NAMESPACE, Names, ToolName, full_name, parse_full_name};
 pub use output::{
     Body, Content, InputRequest, InputRequired, IntoMessages, IntoOutput, Json, Message, Output,
     Role,
 };
-pub use registry::Environment;
+pub use provider::{Hints, Prompt, PromptArgument, Provider, Resource, Server, Tool, Unavailable};
+pub use registry::{Environment, MissingVariable, Registry, RegistryError};
+pub use schema::{Check, Enforcement, Repaired, SchemaError};
+pub use selection::{Reach, Selection, SelectionError, ServerSelection};
 pub use tool_macros::{prompt, resource, tool, tool_server};
+pub use view::{Listed, Statistics, View};

@@ -1,5 +1,401 @@
-//! The servers linked into this program.
+//! The servers linked into this program, as a provider.
 
-/// The environment of servers that start.
-#[derive(Debug)]
-pub struct Environment;
+use crate::{
+    argument::Arguments,
+    context::Context,
+    definition::{
+        ArgumentDefinition, BoxFuture, Instance, Linked, Location, PromptDefinition,
+        ResourceDefinition, ServerDefinition, ToolDefinition, ToolServer,
+    },
+    error::{ArgumentError, ToolError},
+    output::{Message, Output},
+    provider::{Hints, Prompt, PromptArgument, Provider, Resource, Server, Tool, Unavailable},
+    schema::{self, Check, SchemaError},
+};
+use futures_util::{FutureExt, future::join_all};
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+    panic::AssertUnwindSafe,
+    sync::Arc,
+    time::Duration,
+};
+use thiserror::Error;
+
+/// How long a server may take to start, before it counts as unavailable.
+const START_LIMIT: Duration = Duration::from_secs(30);
+
+/// The environment variables that servers may read when they start. Prints only their names.
+#[derive(Clone, Default)]
+pub struct Environment(BTreeMap<String, String>);
+
+impl Environment {
+    /// Makes an environment of these variables.
+    pub fn new<N: Into<String>, V: Into<String>>(
+        variables: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
+        let owned = variables.into_iter().map(|(n, v)| (n.into(), v.into()));
+        Self(owned.collect())
+    }
+
+    /// Returns the value of a variable, unless it is missing or empty.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0
+            .get(name)
+            .map(String::as_str)
+            .filter(|it| !it.is_empty())
+    }
+
+    /// Returns the value of a variable that a server can't do without.
+    pub fn required(&self, name: &str) -> Result<&str, MissingVariable> {
+        self.get(name).ok_or_else(|| MissingVariable {
+            name: name.to_owned(),
+        })
+    }
+
+    /// Returns all variables, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// A variable that a server needs and the environment lacks.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the environment variable `{name}` is not set")]
+pub struct MissingVariable {
+    /// Name of the variable.
+    pub name: String,
+}
+
+/// Why the servers of a program can't be put together. Each is a mistake in the program.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RegistryError {
+    /// Two servers have one name.
+    #[error("two servers are called `{name}`: {first} and {second}; rename one of them")]
+    DuplicateServer {
+        /// The name.
+        name: String,
+        /// Where one is defined.
+        first: Location,
+        /// Where the other is defined.
+        second: Location,
+    },
+    /// The schema of a tool, resource or prompt can't be enforced.
+    #[error("the schema of `{item}` ({location}) can't be used")]
+    Schema {
+        /// Name of the tool or prompt, or URI of the resource.
+        item: String,
+        /// Where its server is defined.
+        location: Location,
+        /// What is wrong with it.
+        source: SchemaError,
+    },
+}
+
+/// The servers linked into this program, and those added by hand.
+#[derive(Default)]
+pub struct Registry {
+    servers: Vec<Started>,
+    offered: Vec<Arc<Server>>,
+    tools: Vec<(usize, &'static ToolDefinition)>,
+    resources: Vec<(usize, &'static ResourceDefinition, Check)>,
+    prompts: Vec<(usize, &'static PromptDefinition, Check)>,
+}
+
+struct Started {
+    definition: &'static ServerDefinition,
+    state: Result<Box<Instance>, Unavailable>,
+}
+
+impl Registry {
+    /// Starts every server that is linked into this program. One that can't start is offered as unavailable.
+    pub async fn linked(environment: &Environment) -> Result<Self, RegistryError> {
+        let linked: Vec<&Linked> = inventory::iter::<Linked>.into_iter().collect();
+        let mut locations: HashMap<&str, Location> = HashMap::new();
+        for it in &linked {
+            let Linked { definition, .. } = it;
+            if let Some(first) = locations.insert(definition.name, definition.location) {
+                return Err(duplicate(first, definition));
+            }
+        }
+        let states = join_all(linked.iter().map(|it| start(it, environment))).await;
+        let servers = linked.iter().zip(states).map(|(it, state)| Started {
+            definition: it.definition,
+            state,
+        });
+        Self::of(servers.collect())
+    }
+
+    /// Makes a registry without any server.
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// Adds a server that the program made itself.
+    pub fn with<S: ToolServer>(mut self, server: S) -> Result<Self, RegistryError> {
+        let definition = S::DEFINITION;
+        if let Some(first) = self.definitions().find(|it| it.name == definition.name) {
+            return Err(duplicate(first.location, definition));
+        }
+        self.servers.push(Started {
+            definition,
+            state: Ok(Box::new(server)),
+        });
+        Self::of(self.servers)
+    }
+
+    /// Returns the definitions of all servers, by name.
+    pub fn definitions(&self) -> impl Iterator<Item = &'static ServerDefinition> {
+        self.servers.iter().map(|it| it.definition)
+    }
+
+    fn of(mut servers: Vec<Started>) -> Result<Self, RegistryError> {
+        servers.sort_by_key(|it| it.definition.name);
+        let mut registry = Self::default();
+        for (index, server) in servers.iter().enumerate() {
+            registry.offer(index, server)?;
+        }
+        registry.servers = servers;
+        Ok(registry)
+    }
+
+    fn offer(&mut self, index: usize, server: &Started) -> Result<(), RegistryError> {
+        let definition = server.definition;
+        let name: Arc<str> = definition.name.into();
+        let unusable = |item: String| {
+            move |source| RegistryError::Schema {
+                item,
+                location: definition.location,
+                source,
+            }
+        };
+        let mut tools = Vec::new();
+        for it in definition.tools {
+            let tool = tool(it, name.clone(), self.tools.len());
+            tools.push(Arc::new(tool.map_err(unusable(it.name.to_string()))?));
+            self.tools.push((index, it));
+        }
+        let mut resources = Vec::new();
+        for it in definition.resources {
+            let check = text_check(it.arguments).map_err(unusable(it.uri.to_owned()))?;
+            resources.push(Arc::new(resource(it, name.clone(), self.resources.len())));
+            self.resources.push((index, it, check));
+        }
+        let mut prompts = Vec::new();
+        for it in definition.prompts {
+            let check = text_check(it.arguments).map_err(unusable(it.name.to_owned()))?;
+            prompts.push(Arc::new(prompt(it, name.clone(), self.prompts.len())));
+            self.prompts.push((index, it, check));
+        }
+        self.offered.push(Arc::new(Server {
+            name: definition.name.to_owned(),
+            version: definition.version.to_owned(),
+            description: definition.description.to_owned(),
+            unavailable: server.state.as_ref().err().cloned(),
+            tools,
+            resources,
+            prompts,
+        }));
+        Ok(())
+    }
+
+    /// The state of a server; a call of one that could not start gets the reason.
+    fn instance(&self, server: usize) -> Result<&Instance, ToolError> {
+        match &self.servers[server].state {
+            Ok(instance) => Ok(&**instance),
+            Err(unavailable) => Err(unavailable.reason.clone().into()),
+        }
+    }
+}
+
+impl Provider for Registry {
+    fn servers(&self) -> Vec<Arc<Server>> {
+        self.offered.clone()
+    }
+
+    fn call<'a>(
+        &'a self,
+        tool: &Tool,
+        arguments: &Arguments<'_>,
+        context: &'a Context,
+    ) -> Result<BoxFuture<'a, Result<Output, ToolError>>, ArgumentError> {
+        let (server, definition) = self.tools[tool.index];
+        match self.instance(server) {
+            Ok(instance) => (definition.call)(instance, context, arguments),
+            Err(error) => Ok(Box::pin(async { Err(error) })),
+        }
+    }
+
+    fn read<'a>(
+        &'a self,
+        resource: &'a Resource,
+        variables: BTreeMap<String, String>,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Result<Output, ToolError>> {
+        Box::pin(async move {
+            let (server, definition, check) = &self.resources[resource.index];
+            let sent = from_text(check, &variables)?;
+            let arguments = check.accept(&sent).ok_or("its arguments don't fit")?;
+            (definition.call)(self.instance(*server)?, context, &arguments)?.await
+        })
+    }
+
+    fn prompt<'a>(
+        &'a self,
+        prompt: &'a Prompt,
+        arguments: BTreeMap<String, String>,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Result<Vec<Message>, ToolError>> {
+        Box::pin(async move {
+            let (server, definition, check) = &self.prompts[prompt.index];
+            let sent = from_text(check, &arguments)?;
+            let arguments = check.accept(&sent).ok_or("its arguments don't fit")?;
+            (definition.call)(self.instance(*server)?, context, &arguments)?.await
+        })
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.definitions().map(|it| it.name);
+        f.debug_list().entries(names).finish()
+    }
+}
+
+fn duplicate(first: Location, second: &ServerDefinition) -> RegistryError {
+    RegistryError::DuplicateServer {
+        name: second.name.to_owned(),
+        first,
+        second: second.location,
+    }
+}
+
+async fn start(linked: &Linked, environment: &Environment) -> Result<Box<Instance>, Unavailable> {
+    let starting = AssertUnwindSafe((linked.start)(environment)).catch_unwind();
+    let (reason, variable) = match tokio::time::timeout(START_LIMIT, starting).await {
+        Ok(Ok(Ok(instance))) => return Ok(instance),
+        Ok(Ok(Err(error))) => {
+            let missing = error.downcast_ref::<MissingVariable>();
+            let variable = missing.map(|it| it.name.clone());
+            (error.to_string(), variable)
+        }
+        Ok(Err(_)) => ("it panicked while it started".to_owned(), None),
+        Err(_) => {
+            let limit = START_LIMIT.as_secs();
+            (format!("it had not started after {limit} s"), None)
+        }
+    };
+    let server = linked.definition.name;
+    tracing::warn!(server, reason, "a server could not start");
+    Err(Unavailable { reason, variable })
+}
+
+fn tool(definition: &ToolDefinition, server: Arc<str>, index: usize) -> Result<Tool, SchemaError> {
+    let ToolDefinition { annotations, .. } = definition;
+    let (mut input_schema, rules) = schema::input(&definition.arguments);
+    let examples: Vec<Value> = definition.examples.iter().map(|it| it()).collect();
+    if !examples.is_empty() {
+        input_schema.insert("examples".to_owned(), examples.into());
+    }
+    let input_schema = Arc::new(input_schema);
+    let (output_schema, wraps_output) = match (definition.output_schema)() {
+        Some(output) => {
+            let (schema, wraps) = schema::output(output);
+            (Some(Arc::new(schema)), wraps)
+        }
+        None => (None, false),
+    };
+    let description = match definition.deprecated {
+        Some(instead) => format!("Deprecated: {instead}.\n{}", definition.description),
+        None => definition.description.to_owned(),
+    };
+    let meta = definition
+        .meta
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), value()));
+    Ok(Tool {
+        server,
+        name: definition.name.tool.to_owned(),
+        title: annotations.title.map(str::to_owned),
+        description,
+        check: Check::new(input_schema.clone(), rules)?,
+        input_schema,
+        output_schema,
+        hints: Hints {
+            read_only: annotations.read_only,
+            destructive: annotations.destructive,
+            idempotent: annotations.idempotent,
+            open_world: annotations.open_world,
+        },
+        meta: meta.collect(),
+        scopes: definition
+            .scopes
+            .iter()
+            .map(|it| (*it).to_owned())
+            .collect(),
+        requires: definition.requires.to_vec(),
+        timeout: definition.timeout,
+        converses: definition.converses,
+        wraps_output,
+        index,
+    })
+}
+
+fn resource(definition: &ResourceDefinition, server: Arc<str>, index: usize) -> Resource {
+    Resource {
+        server,
+        uri: definition.uri.to_owned(),
+        name: definition.name.to_owned(),
+        title: definition.title.map(str::to_owned),
+        description: definition.description.to_owned(),
+        mime_type: definition.mime_type.map(str::to_owned),
+        index,
+    }
+}
+
+fn prompt(definition: &PromptDefinition, server: Arc<str>, index: usize) -> Prompt {
+    let arguments = definition.arguments.iter().map(|it| PromptArgument {
+        name: it.name.to_owned(),
+        description: it.description.to_owned(),
+        required: it.required,
+    });
+    Prompt {
+        server,
+        name: definition.name.to_owned(),
+        title: definition.title.map(str::to_owned),
+        description: definition.description.to_owned(),
+        arguments: arguments.collect(),
+        index,
+    }
+}
+
+fn text_check(definitions: &'static [ArgumentDefinition]) -> Result<Check, SchemaError> {
+    let (schema, rules) = schema::arguments(definitions);
+    Check::new(Arc::new(schema), rules)
+}
+
+/// Makes the JSON of arguments that came as text (variables of a URI, arguments of a prompt): each becomes what its
+/// schema wants.
+fn from_text(check: &Check, texts: &BTreeMap<String, String>) -> Result<String, ToolError> {
+    let sent = texts
+        .iter()
+        .map(|(name, text)| (name.clone(), text.clone().into()));
+    let sent = Value::Object(sent.collect()).to_string();
+    match check.repair(&sent) {
+        Ok(repaired) => Ok(repaired.json),
+        Err(violations) => {
+            let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
+            Err(lines.join("; ").into())
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! How long a call may take and how much it may say; what is too long is kept, to be read in pieces.
+
+use crate::{
+    context::Caller,
+    error::ToolError,
+    output::{Content, Output},
+};
+use std::{
+    collections::VecDeque,
+    fmt::Write as _,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+use tool_macros::tool_server;
+
+/// How many cut results are kept, for all callers together.
+const KEPT: usize = 64;
+
+/// How many bytes of cut results are kept, for all callers together.
+const KEPT_BYTES: usize = 64 << 20;
+
+/// What one call may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How long a call may take, unless its tool says otherwise.
+    pub time: Duration,
+    /// How many bytes of text a result may have. Engines refuse or cut what is longer; Claude Code does above 25,000
+    /// tokens.
+    pub output: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            time: Duration::from_secs(60),
+            output: 80_000,
+        }
+    }
+}
+
+/// The results that were too long to be given whole, to be read on with `read_result`.
+#[derive(Clone, Debug, Default)]
+pub struct Results(Arc<Mutex<VecDeque<Kept>>>);
+
+#[derive(Debug)]
+struct Kept {
+    handle: String,
+    principal: String,
+    text: Arc<str>,
+}
+
+/// Reads on in results that were too long to be shown at once.
+#[tool_server(name = "results", version = "1.0.0", manual)]
+impl Results {
+    /// Read on in a result that was cut. Call it with the handle and the offset that stand at the end of the cut
+    /// result.
+    #[tool(
+        read_only,
+        idempotent,
+        open_world = false,
+        title = "Read on in a cut result"
+    )]
+    async fn read_result(
+        &self,
+        /// The handle of the result.
+        handle: String,
+        /// Where to read on, in bytes from the start.
+        #[arg(default = 0)]
+        offset: u64,
+        /// How many bytes to read at most.
+        #[arg(default = 40_000, range = 1_000..=80_000)]
+        length: u32,
+        caller: &Caller,
+    ) -> Result<String, ToolError> {
+        let text = self.get(&handle, caller).ok_or(
+            "this result is gone: only the latest ones are kept; make the call again that gave it",
+        )?;
+        let start = usize::try_from(offset)?;
+        let rest = text
+            .get(start..)
+            .ok_or("the offset must be one that stands in a cut result")?;
+        let end = start + boundary(rest, usize::try_from(length)?);
+        let mut piece = text[start..end].to_owned();
+        if end < text.len() {
+            note(&mut piece, end, text.len(), &handle);
+        }
+        Ok(piece)
+    }
+}
+
+impl Results {
+    fn get(&self, handle: &str, caller: &Caller) -> Option<Arc<str>> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = kept.iter().filter(|it| it.principal == caller.principal);
+        own.find(|it| it.handle == handle).map(|it| it.text.clone())
+    }
+
+    fn keep(&self, text: String, caller: &Caller) -> String {
+        let handle = handle();
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push_back(Kept {
+            handle: handle.clone(),
+            principal: caller.principal.clone(),
+            text: text.into(),
+        });
+        while kept.len() > KEPT
+            || (kept.len() > 1 && kept.iter().map(|it| it.text.len()).sum::<usize>() > KEPT_BYTES)
+        {
+            kept.pop_front();
+        }
+        handle
+    }
+
+    /// Cuts an output that is longer than a limit, at a character boundary, and keeps the whole for
+    /// [`Results::read_result`]. Returns how many bytes of text it had, if it was cut.
+    ///
+    /// Structured data can't be cut: it is left out, and since its tool promises it, the result is marked as an error,
+    /// whose text is the beginning of the data.
+    pub(crate) fn cut(&self, output: &mut Output, limit: usize, caller: &Caller) -> Option<usize> {
+        let of_text = output.content.iter().filter_map(Content::as_text);
+        let length: usize = of_text.map(str::len).sum();
+        let structured = output.structured.as_ref().map_or(0, |it| it.get().len());
+        if length <= limit && structured <= limit {
+            return None;
+        }
+        let whole = match &output.structured {
+            Some(structured) if structured.get().len() > limit => structured.get().to_owned(),
+            _ => output.to_text(),
+        };
+        let total = whole.len();
+        let end = boundary(&whole, limit);
+        let mut shown = whole[..end].to_owned();
+        let handle = self.keep(whole, caller);
+        note(&mut shown, end, total, &handle);
+        output.content.retain(|it| it.as_text().is_none());
+        output.content.insert(0, Content::Text(shown));
+        if output.structured.take().is_some() {
+            output.is_error = true;
+        }
+        Some(total)
+    }
+}
+
+/// The greatest length up to a limit that ends between two characters.
+fn boundary(text: &str, limit: usize) -> usize {
+    text.floor_char_boundary(limit)
+}
+
+fn note(text: &mut String, end: usize, total: usize, handle: &str) {
+    let written = write!(
+        text,
+        "\n\n[cut after {end} of {total} bytes; to read on, call `read_result` with {{\"handle\":\"{handle}\",\"offset\":{end}}}]"
+    );
+    written.expect("writing to a String does not fail");
+}
+
+/// A name that can't be guessed.
+fn handle() -> String {
+    match getrandom::u64() {
+        Ok(random) => format!("r{random:016x}"),
+        // Without a source of randomness nothing is kept under a name that could be guessed.
+        Err(_) => String::new(),
+    }
+}

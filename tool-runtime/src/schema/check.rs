@@ -1,0 +1,420 @@
+//! Arguments against the published schema: types and small rules on the good way; on the bad one, repair what is
+//! plainly meant, or name everything that is wrong.
+
+use super::{Enforcement, Object};
+use crate::{
+    argument::Arguments,
+    error::{Violation, did_you_mean},
+    name::similar,
+};
+use jsonschema::{
+    ValidationError, Validator,
+    error::{TypeKind, ValidationErrorKind},
+};
+use serde_json::{Number, Value};
+use std::{fmt, sync::Arc};
+use thiserror::Error;
+
+/// The longest piece of a value that an error quotes, in characters.
+const QUOTED: usize = 120;
+
+/// How the arguments of one tool are checked.
+pub struct Check {
+    properties: Vec<Property>,
+    /// Whether the properties are all there may be, so that the raw object can be split into them.
+    closed: bool,
+    enforcement: Enforcement,
+    schema: Arc<Object>,
+    validator: Validator,
+}
+
+struct Property {
+    name: String,
+    required: bool,
+    /// The default as JSON.
+    default: Option<String>,
+    /// Whether `null` says no more than leaving it out.
+    null_is_absent: bool,
+    bounds: Vec<Bound>,
+}
+
+/// A rule that can be checked on the raw JSON of a number or a text.
+#[derive(Debug)]
+enum Bound {
+    Minimum(Number),
+    Maximum(Number),
+    ExclusiveMaximum(Number),
+    MinLength(usize),
+    MaxLength(usize),
+}
+
+/// Why a schema can't be enforced.
+#[derive(Debug, Error)]
+#[error("{reason}")]
+pub struct SchemaError {
+    /// What is wrong with it, with the place.
+    pub reason: String,
+}
+
+/// Arguments that were not quite right, made right.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Repaired {
+    /// The arguments as JSON.
+    pub json: String,
+    /// Which places were changed: JSON pointers.
+    pub paths: Vec<String>,
+}
+
+impl Check {
+    /// Prepares the check of a published schema; `enforcement` says what the types leave open.
+    pub fn new(schema: Arc<Object>, enforcement: Enforcement) -> Result<Self, SchemaError> {
+        let whole = Value::Object((*schema).clone());
+        let validator = jsonschema::options()
+            .should_validate_formats(true)
+            .build(&whole)
+            .map_err(|error| SchemaError {
+                reason: format!("{error} (at `{}`)", error.instance_path()),
+            })?;
+        let required: Vec<&str> = strings(schema.get("required")).collect();
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let properties = properties.into_iter().flatten().map(|(name, schema)| {
+            let required = required.contains(&name.as_str());
+            Property {
+                name: name.clone(),
+                required,
+                default: schema.get("default").map(Value::to_string),
+                null_is_absent: !required && !allows_null(schema),
+                bounds: bounds(schema),
+            }
+        });
+        Ok(Self {
+            properties: properties.collect(),
+            closed: schema.get("additionalProperties") == Some(&Value::Bool(false)),
+            enforcement,
+            validator,
+            schema,
+        })
+    }
+
+    /// Takes arguments that are right as they are, completed with the defaults; `None` sends them to [`Check::repair`].
+    pub fn accept<'a>(&'a self, json: &'a str) -> Option<Arguments<'a>> {
+        let mut arguments = if self.closed {
+            let names = self.properties.iter().map(|it| it.name.as_str());
+            Arguments::split(json, names)?
+        } else {
+            Arguments::whole(json)
+        };
+        if self.closed {
+            let slots = arguments.each.as_mut_slice();
+            for (property, slot) in self.properties.iter().zip(slots) {
+                if *slot == Some("null") && property.null_is_absent {
+                    *slot = None;
+                }
+                match slot {
+                    Some(json) if self.enforcement == Enforcement::Flat => {
+                        if !property.bounds.iter().all(|it| it.holds(json)) {
+                            return None;
+                        }
+                    }
+                    Some(_) => {}
+                    None if property.required => return None,
+                    None => *slot = property.default.as_deref(),
+                }
+            }
+        }
+        if self.enforcement == Enforcement::Schema {
+            let mut value: Value = serde_json::from_str(json).ok()?;
+            self.drop_nulls(&mut value);
+            if !self.validator.is_valid(&value) {
+                return None;
+            }
+        }
+        Some(arguments)
+    }
+
+    /// Repairs what is plainly meant (a list, an object or a number sent as text, where the schema wants the real
+    /// thing), or says everything that is wrong.
+    pub fn repair(&self, json: &str) -> Result<Repaired, Vec<Violation>> {
+        let mut value: Value = serde_json::from_str(json).map_err(|error| {
+            let message = format!("the arguments are not JSON: {error}");
+            vec![whole(message)]
+        })?;
+        if !value.is_object() {
+            let message = format!("the arguments must be an object, not {}", quoted(&value));
+            return Err(vec![whole(message)]);
+        }
+        self.drop_nulls(&mut value);
+        let root = Value::Object((*self.schema).clone());
+        let mut paths = Vec::new();
+        mend(&mut value, &root, &root, &mut String::new(), &mut paths);
+        let violations: Vec<Violation> = self
+            .validator
+            .iter_errors(&value)
+            .flat_map(|error| violations(&error, &root))
+            .collect();
+        if violations.is_empty() {
+            let json = value.to_string();
+            Ok(Repaired { json, paths })
+        } else {
+            Err(violations)
+        }
+    }
+
+    fn drop_nulls(&self, value: &mut Value) {
+        let Value::Object(object) = value else { return };
+        for property in self.properties.iter().filter(|it| it.null_is_absent) {
+            if object.get(&property.name) == Some(&Value::Null) {
+                object.remove(&property.name);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Check({:?})", self.enforcement)
+    }
+}
+
+fn allows_null(schema: &Value) -> bool {
+    let Value::Object(object) = schema else {
+        return true;
+    };
+    let of_type = match object.get("type") {
+        Some(Value::String(kind)) => kind == "null",
+        Some(Value::Array(kinds)) => kinds.iter().any(|it| it == "null"),
+        _ => object
+            .keys()
+            .all(|it| ["description", "default", "examples", "title"].contains(&it.as_str())),
+    };
+    let of_branches = ["anyOf", "oneOf"].iter().any(|keyword| {
+        let branches = object.get(*keyword).and_then(Value::as_array);
+        branches.is_some_and(|it| it.iter().any(allows_null))
+    });
+    let of_values = object.get("enum").and_then(Value::as_array);
+    of_type || of_branches || of_values.is_some_and(|it| it.contains(&Value::Null))
+}
+
+fn bounds(schema: &Value) -> Vec<Bound> {
+    let number = |keyword| match schema.get(keyword) {
+        Some(Value::Number(number)) => Some(number.clone()),
+        _ => None,
+    };
+    let length = |keyword| {
+        let length = schema.get(keyword).and_then(Value::as_u64)?;
+        usize::try_from(length).ok()
+    };
+    [
+        number("minimum").map(Bound::Minimum),
+        number("maximum").map(Bound::Maximum),
+        number("exclusiveMaximum").map(Bound::ExclusiveMaximum),
+        length("minLength").map(Bound::MinLength),
+        length("maxLength").map(Bound::MaxLength),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+impl Bound {
+    /// Says whether raw JSON keeps the rule. A value of another type is the business of the types.
+    fn holds(&self, json: &str) -> bool {
+        use std::cmp::Ordering::{Greater, Less};
+        match self {
+            Self::Minimum(bound) => compare(json, bound) != Some(Less),
+            Self::Maximum(bound) => compare(json, bound) != Some(Greater),
+            Self::ExclusiveMaximum(bound) => matches!(compare(json, bound), None | Some(Less)),
+            Self::MinLength(least) => characters(json).is_none_or(|it| it >= *least),
+            Self::MaxLength(most) => characters(json).is_none_or(|it| it <= *most),
+        }
+    }
+}
+
+/// Compares the JSON of a number with a bound: exactly for whole numbers, else as floating point.
+fn compare(json: &str, bound: &Number) -> Option<std::cmp::Ordering> {
+    let exact = bound.as_i128().zip(json.parse::<i128>().ok());
+    match exact {
+        Some((bound, number)) => Some(number.cmp(&bound)),
+        None => json.parse::<f64>().ok()?.partial_cmp(&bound.as_f64()?),
+    }
+}
+
+/// Counts the characters of the JSON of a text.
+fn characters(json: &str) -> Option<usize> {
+    let inside = json.strip_prefix('"')?.strip_suffix('"')?;
+    if inside.contains('\\') {
+        let text: String = serde_json::from_str(json).ok()?;
+        Some(text.chars().count())
+    } else {
+        Some(inside.chars().count())
+    }
+}
+
+/// Puts the real thing where text stands for it, guided by the schema. Text that the schema allows is never touched.
+fn mend(
+    value: &mut Value,
+    schema: &Value,
+    root: &Value,
+    path: &mut String,
+    paths: &mut Vec<String>,
+) {
+    let Some(schema) = resolved(schema, root) else {
+        return;
+    };
+    if let Value::String(text) = value
+        && let Some(real) = meant(text, schema)
+    {
+        *value = real;
+        paths.push(path.clone());
+    }
+    let length = path.len();
+    match value {
+        Value::Object(object) => {
+            let properties = schema.get("properties");
+            let others = schema.get("additionalProperties");
+            for (name, value) in object {
+                let own = properties.and_then(|it| it.get(name)).or(others);
+                if let Some(schema) = own {
+                    path.push('/');
+                    path.push_str(&name.replace('~', "~0").replace('/', "~1"));
+                    mend(value, schema, root, path, paths);
+                    path.truncate(length);
+                }
+            }
+        }
+        Value::Array(items) => {
+            let Some(schema) = schema.get("items") else {
+                return;
+            };
+            for (index, value) in items.iter_mut().enumerate() {
+                path.push('/');
+                path.push_str(&index.to_string());
+                mend(value, schema, root, path, paths);
+                path.truncate(length);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Follows a local `$ref`; several in a row end somewhere, or nowhere.
+fn resolved<'s>(mut schema: &'s Value, root: &'s Value) -> Option<&'s Value> {
+    for _ in 0..16 {
+        match schema.get("$ref").and_then(Value::as_str) {
+            Some(reference) => schema = root.pointer(reference.strip_prefix('#')?)?,
+            None => return Some(schema),
+        }
+    }
+    None
+}
+
+/// What a text stands for, if the schema wants one other type and the text is exactly that.
+fn meant(text: &str, schema: &Value) -> Option<Value> {
+    let kinds: Vec<&str> = match schema.get("type")? {
+        Value::String(kind) => vec![kind],
+        kinds => strings(Some(kinds)).collect(),
+    };
+    if kinds.contains(&"string") {
+        return None;
+    }
+    let real: Value = serde_json::from_str(text).ok()?;
+    let fits = kinds.iter().any(|kind| match *kind {
+        "array" => real.is_array(),
+        "object" => real.is_object(),
+        "number" => real.is_number(),
+        "integer" => real.is_i64() || real.is_u64(),
+        "boolean" => real.is_boolean(),
+        _ => false,
+    });
+    fits.then_some(real)
+}
+
+/// Says in our words what jsonschema found; most errors stand for one violation.
+fn violations(error: &ValidationError<'_>, root: &Value) -> Vec<Violation> {
+    let path = error.instance_path().to_string();
+    let at = |message: String| Violation {
+        path: path.clone(),
+        message,
+    };
+    match error.kind() {
+        ValidationErrorKind::Required { property } => {
+            let name = property.as_str().unwrap_or_default();
+            vec![at(format!("`{name}` is required"))]
+        }
+        ValidationErrorKind::AdditionalProperties { unexpected } => {
+            let known = known_properties(error, root);
+            let unknown = unexpected.iter().map(|name| {
+                let similar = similar(name, known.iter().map(String::as_str));
+                let ways = if similar.is_empty() && !known.is_empty() {
+                    format!("; there {}", there_are(&known))
+                } else {
+                    did_you_mean(&similar)
+                };
+                at(format!("there is no `{}`{ways}", shortened(name)))
+            });
+            unknown.collect()
+        }
+        ValidationErrorKind::Type { kind } => {
+            let wanted = match kind {
+                TypeKind::Single(kind) => kind.to_string(),
+                TypeKind::Multiple(kinds) => {
+                    let kinds: Vec<String> = kinds.iter().map(|it| it.to_string()).collect();
+                    kinds.join(" or ")
+                }
+            };
+            let value = quoted(error.instance());
+            vec![at(format!("{value} is not of type {wanted}"))]
+        }
+        ValidationErrorKind::Enum { options } => {
+            let value = quoted(error.instance());
+            vec![at(format!(
+                "{value} is none of {}",
+                shortened(&options.to_string())
+            ))]
+        }
+        _ => vec![at(shortened(&error.to_string()))],
+    }
+}
+
+fn there_are(known: &[String]) -> String {
+    let names: Vec<String> = known.iter().map(|it| format!("`{it}`")).collect();
+    match names.as_slice() {
+        [one] => format!("is only {one}"),
+        many => format!("are {}", many.join(", ")),
+    }
+}
+
+/// The properties of the schema that an error comes from.
+fn known_properties(error: &ValidationError<'_>, root: &Value) -> Vec<String> {
+    let path = error.schema_path().to_string();
+    let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+    let properties = root.pointer(parent).and_then(|it| it.get("properties"));
+    let properties = properties.and_then(Value::as_object);
+    properties
+        .into_iter()
+        .flat_map(|it| it.keys().cloned())
+        .collect()
+}
+
+fn strings(list: Option<&Value>) -> impl Iterator<Item = &str> {
+    let items = list.and_then(Value::as_array);
+    items.into_iter().flatten().filter_map(Value::as_str)
+}
+
+fn whole(message: String) -> Violation {
+    Violation {
+        path: String::new(),
+        message,
+    }
+}
+
+fn quoted(value: &Value) -> String {
+    shortened(&value.to_string())
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(QUOTED) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

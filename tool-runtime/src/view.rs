@@ -1,0 +1,305 @@
+//! One immutable picture of what can be called: servers, names and selection, put together when a setting changes.
+
+use crate::{
+    context::Caller,
+    error::CallError,
+    name::{Ambiguous, Names, full_name},
+    provider::{Prompt, Provider, Resource, Server, Tool},
+    selection::{Selection, ServerSelection},
+};
+use serde::Serialize;
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
+
+/// What can be called, and by which names. Lists have one order: servers by name, tools in source order.
+#[derive(Debug, Default)]
+pub struct View {
+    selection: Selection,
+    servers: Vec<(usize, Arc<Server>)>,
+    tools: Vec<Offered<Tool>>,
+    tool_names: Names,
+    resources: Vec<Offered<Resource>>,
+    prompts: Vec<Offered<Prompt>>,
+    prompt_names: Names,
+    notes: Vec<String>,
+}
+
+/// Something that a provider offers.
+#[derive(Debug)]
+struct Offered<T> {
+    provider: usize,
+    item: Arc<T>,
+    /// Whether the server runs and the item is selected.
+    on: bool,
+    unavailable: Option<Arc<Server>>,
+}
+
+/// A tool under the name that a list shows.
+#[derive(Debug)]
+pub struct Listed<'v, T> {
+    /// The name in the list.
+    pub name: &'v str,
+    /// What it names.
+    pub item: &'v T,
+}
+
+impl<T> Clone for Listed<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Listed<'_, T> {}
+
+/// Figures about a view.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Statistics {
+    /// How many servers there are.
+    pub servers: usize,
+    /// How many of them are on and available.
+    pub enabled_servers: usize,
+    /// How many tools there are.
+    pub tools: usize,
+    /// How many of them can be called.
+    pub enabled_tools: usize,
+    /// Full names of those that can be called.
+    pub names: Vec<String>,
+}
+
+impl View {
+    /// Puts together what providers offer and what is selected of it.
+    pub fn new(providers: &[Arc<dyn Provider>], selection: Selection) -> Self {
+        let mut servers: Vec<(usize, Arc<Server>)> = providers
+            .iter()
+            .enumerate()
+            .flat_map(|(index, it)| it.servers().into_iter().map(move |server| (index, server)))
+            .collect();
+        servers.sort_by(|(_, one), (_, other)| one.name.cmp(&other.name));
+        let mut view = Self {
+            selection,
+            ..Self::default()
+        };
+        let mut seen = HashSet::new();
+        for (provider, server) in servers {
+            if seen.insert(server.name.clone()) {
+                view.offer(provider, &server);
+                view.servers.push((provider, server));
+            } else {
+                let name = &server.name;
+                view.notes
+                    .push(format!("a second server `{name}` was left out"));
+            }
+        }
+        view.tool_names = names(&view.tools, |it| (&it.server, &it.name));
+        view.prompt_names = names(&view.prompts, |it| (&it.server, &it.name));
+        view
+    }
+
+    fn offer(&mut self, provider: usize, server: &Arc<Server>) {
+        let unavailable = server.unavailable.is_some().then(|| server.clone());
+        let running = self.selection.includes_server(&server.name) && unavailable.is_none();
+        let mut seen = HashSet::new();
+        for tool in &server.tools {
+            let name = tool.name.as_str();
+            if name.trim().is_empty() {
+                let note = format!("a tool of `{}` has no name and was left out", server.name);
+                self.notes.push(note);
+            } else if seen.insert(name) {
+                self.tools.push(Offered {
+                    provider,
+                    item: tool.clone(),
+                    on: running && self.selection.includes(&server.name, name),
+                    unavailable: unavailable.clone(),
+                });
+            } else {
+                let note = format!("a second tool `{name}` of `{}` was left out", server.name);
+                self.notes.push(note);
+            }
+        }
+        self.resources
+            .extend(server.resources.iter().map(|it| Offered {
+                provider,
+                item: it.clone(),
+                on: running,
+                unavailable: unavailable.clone(),
+            }));
+        self.prompts.extend(server.prompts.iter().map(|it| Offered {
+            provider,
+            item: it.clone(),
+            on: running,
+            unavailable: unavailable.clone(),
+        }));
+    }
+
+    /// Returns the tools that a caller can call, under their listed names.
+    pub fn tools<'v>(&'v self, caller: &'v Caller) -> impl Iterator<Item = Listed<'v, Tool>> {
+        self.tools.iter().enumerate().filter_map(|(index, it)| {
+            (it.on && caller.reaches(&it.item)).then(|| Listed {
+                name: self.tool_names.listed(index),
+                item: &*it.item,
+            })
+        })
+    }
+
+    /// Returns the resources that a caller can read.
+    pub fn resources<'v>(&'v self, caller: &'v Caller) -> impl Iterator<Item = &'v Resource> {
+        let reached = self
+            .resources
+            .iter()
+            .filter(|it| it.on && caller.reaches_server(&it.item.server));
+        reached.map(|it| &*it.item)
+    }
+
+    /// Returns the prompts that a caller can use, under their listed names.
+    pub fn prompts<'v>(&'v self, caller: &'v Caller) -> impl Iterator<Item = Listed<'v, Prompt>> {
+        self.prompts.iter().enumerate().filter_map(|(index, it)| {
+            (it.on && caller.reaches_server(&it.item.server)).then(|| Listed {
+                name: self.prompt_names.listed(index),
+                item: &*it.item,
+            })
+        })
+    }
+
+    /// Returns all servers, also those that are off or unavailable, by name.
+    pub fn servers(&self) -> impl Iterator<Item = &Server> {
+        self.servers.iter().map(|(_, it)| &**it)
+    }
+
+    /// Returns the servers that are on and available, by name.
+    pub fn enabled_servers(&self) -> impl Iterator<Item = &Server> {
+        self.servers()
+            .filter(|it| it.unavailable.is_none() && self.selection.includes_server(&it.name))
+    }
+
+    /// Returns a server and what is selected of it.
+    pub fn server(&self, name: &str) -> Option<(&Server, ServerSelection)> {
+        let server = self.servers().find(|it| it.name == name)?;
+        Some((server, self.selection.of(name)))
+    }
+
+    /// Returns the tool that any spelling means, on or off; an error if it means several.
+    pub fn tool(&self, spelled: &str) -> Result<Option<&Tool>, Ambiguous> {
+        let index = self.tool_names.resolve(spelled)?;
+        Ok(index.map(|it| &*self.tools[it].item))
+    }
+
+    /// Returns the full name (`mcp__{server}__{tool}`) that any spelling means.
+    pub fn resolve(&self, spelled: &str) -> Result<Option<String>, Ambiguous> {
+        let tool = self.tool(spelled)?;
+        Ok(tool.map(|it| full_name(&it.server, &it.name)))
+    }
+
+    /// Says whether a spelling means one of these tools, or several.
+    pub fn is_ours(&self, spelled: &str) -> bool {
+        !matches!(self.tool_names.resolve(spelled), Ok(None))
+    }
+
+    /// Returns the tools of a server that are on, in source order.
+    pub fn enabled_tools<'v>(&'v self, server: &'v str) -> impl Iterator<Item = &'v Tool> {
+        let on = self
+            .tools
+            .iter()
+            .filter(move |it| it.on && *it.item.server == *server);
+        on.map(|it| &*it.item)
+    }
+
+    /// Returns the full names of all tools that are on: what an engine's allow-list wants.
+    pub fn allowed_tools(&self) -> Vec<String> {
+        let on = self.tools.iter().filter(|it| it.on);
+        on.map(|it| full_name(&it.item.server, &it.item.name))
+            .collect()
+    }
+
+    /// Returns figures.
+    pub fn statistics(&self) -> Statistics {
+        let names = self.allowed_tools();
+        Statistics {
+            servers: self.servers.len(),
+            enabled_servers: self.enabled_servers().count(),
+            tools: self.tools.len(),
+            enabled_tools: names.len(),
+            names,
+        }
+    }
+
+    /// Returns what was left out, and why.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Returns the tool that a caller means, if it may know of it, with its provider.
+    pub(crate) fn find(
+        &self,
+        spelled: &str,
+        caller: &Caller,
+    ) -> Result<(usize, &Arc<Tool>), CallError> {
+        let found = self.tool_names.resolve(spelled)?;
+        // What a caller may not know of looks like what does not exist.
+        let found = found
+            .map(|it| &self.tools[it])
+            .filter(|it| caller.reaches(&it.item));
+        let Some(offered) = found else {
+            let name = spelled.to_owned();
+            let mut similar = self.tool_names.similar(spelled);
+            similar.retain(|it| self.tools(caller).any(|listed| listed.name == it));
+            return Err(CallError::Unknown { name, similar });
+        };
+        let tool = &offered.item;
+        if let Some(server) = &offered.unavailable {
+            return Err(unavailable(server));
+        }
+        if !offered.on {
+            let name = full_name(&tool.server, &tool.name);
+            return Err(CallError::Disabled { name });
+        }
+        Ok((offered.provider, tool))
+    }
+
+    pub(crate) fn find_resource(
+        &self,
+        uri: &str,
+        caller: &Caller,
+    ) -> Option<(usize, &Arc<Resource>, BTreeMap<String, String>)> {
+        let reached = self
+            .resources
+            .iter()
+            .filter(|it| it.on && caller.reaches_server(&it.item.server));
+        let mut matching = reached.filter_map(|it| Some((it, it.item.matches(uri)?)));
+        let (offered, variables) = matching.next()?;
+        Some((offered.provider, &offered.item, variables))
+    }
+
+    /// The prompt that a caller means, with its provider, or the names of those that look like it.
+    pub(crate) fn find_prompt(
+        &self,
+        spelled: &str,
+        caller: &Caller,
+    ) -> Result<Result<(usize, &Arc<Prompt>), Vec<String>>, Ambiguous> {
+        let found = self.prompt_names.resolve(spelled)?;
+        let found = found
+            .map(|it| &self.prompts[it])
+            .filter(|it| it.on && caller.reaches_server(&it.item.server));
+        Ok(match found {
+            Some(offered) => Ok((offered.provider, &offered.item)),
+            None => {
+                let mut similar = self.prompt_names.similar(spelled);
+                similar.retain(|it| self.prompts(caller).any(|listed| listed.name == it));
+                Err(similar)
+            }
+        })
+    }
+}
+
+fn names<T>(offered: &[Offered<T>], name: fn(&T) -> (&str, &str)) -> Names {
+    Names::new(offered.iter().map(|it| name(&it.item)))
+}
+
+fn unavailable(server: &Server) -> CallError {
+    let reason = server.unavailable.as_ref().map(|it| it.reason.clone());
+    CallError::Unavailable {
+        server: server.name.clone(),
+        reason: reason.unwrap_or_default(),
+    }
+}
