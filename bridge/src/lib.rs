@@ -1,1 +1,15 @@
-//! x
+//! One bridge between your tools and every coding agent.
+//!
+//! The binary `clopen-mcp` is this library with the servers of the crate `servers` linked in. A program of your own
+//! that links your tools and calls [`main`] is the same bridge with your tools in it.
+
+mod app;
+mod cli;
+pub mod config;
+pub mod mcp;
+pub mod secret;
+pub mod store;
+mod telemetry;
+
+pub use app::{Bridge, StartError, dispatcher};
+pub use cli::main;

@@ -1,0 +1,263 @@
+//! The command line: commands → functions of `app`. Whatever is printed is printed here.
+//!
+//! Exit codes: 0, it worked; 1, it ran and says no (a tool failed, `doctor` found something); 2, the command line is
+//! wrong; 3, it could not run (settings, database, address, server).
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this is the one place that talks to the terminal"
+)]
+
+mod doctor;
+mod tokens;
+mod tools;
+
+use crate::{
+    app::{self, Bridge},
+    config::{self, Config, Flags},
+};
+use clap::{Args, Parser, Subcommand};
+use serde::Serialize;
+use std::{collections::BTreeMap, env, error::Error, io, path::PathBuf, process::ExitCode};
+use tokio_util::sync::CancellationToken;
+use tool_runtime::Caller;
+use tracing_subscriber::EnvFilter;
+
+/// It ran and says no.
+const NO: u8 = 1;
+/// It could not run.
+const CANNOT: u8 = 3;
+
+type Failure = Box<dyn Error>;
+
+/// One bridge between your tools and every coding agent.
+///
+/// Without a command it serves. Exit codes: 0 it worked; 1 it ran and says no (a tool failed, `doctor` found
+/// something); 2 the command line is wrong; 3 it could not run.
+#[derive(Debug, Parser)]
+#[command(name = "clopen-mcp", version)]
+struct Cli {
+    #[command(flatten)]
+    settings: Settings,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Settings")]
+struct Settings {
+    /// Settings file [default: ./clopen-mcp.toml, or the one in the folder for settings] [env: CLOPEN_MCP_CONFIG]
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Address to listen on [default: 127.0.0.1:9151] [env: CLOPEN_MCP_LISTEN]
+    #[arg(long, global = true, value_name = "HOST:PORT")]
+    listen: Option<String>,
+    /// Folder for everything that outlives the process [env: CLOPEN_MCP_DATA]
+    #[arg(long, global = true, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Take calls without a token; only on a loopback address [env: CLOPEN_MCP_NO_AUTH]
+    #[arg(long, global = true)]
+    no_auth: bool,
+    /// Host name that requests may be addressed to, besides this machine's own [env: CLOPEN_MCP_ALLOWED_HOSTS]
+    #[arg(long = "allowed-host", global = true, value_name = "HOST[:PORT]")]
+    allowed_hosts: Vec<String>,
+    /// Web origin that may call, besides this machine's own [env: CLOPEN_MCP_ALLOWED_ORIGINS]
+    #[arg(long = "allowed-origin", global = true, value_name = "ORIGIN")]
+    allowed_origins: Vec<String>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve MCP over HTTP at /mcp
+    Serve,
+    /// Serve one client over standard input and output, for hosts that start a subprocess
+    Stdio {
+        /// Engine that calls, for example `codex`
+        #[arg(long, default_value = "")]
+        engine: String,
+        /// Project that it works on
+        #[arg(long, default_value = "")]
+        project: String,
+        /// Conversation that it is
+        #[arg(long, default_value = "")]
+        session: String,
+    },
+    /// List, show and call tools
+    #[command(subcommand)]
+    Tools(tools::Command),
+    /// Create, list and revoke tokens
+    #[command(subcommand)]
+    Tokens(tokens::Command),
+    /// Check the whole path from the settings to a list of tools, and say what to do
+    Doctor(doctor::Doctor),
+}
+
+/// Runs the program: reads the command line, the environment and the settings, and does what they say.
+///
+/// A program of your own is the same bridge with your tools in it:
+///
+/// ```no_run
+/// fn main() -> std::process::ExitCode {
+///     clopen_mcp::main()
+/// }
+/// ```
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    log();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
+    let result = match runtime {
+        Ok(runtime) => {
+            let result = runtime.block_on(run(cli));
+            // A read of standard input that nobody waits for any more must not hold the end up.
+            runtime.shutdown_background();
+            result
+        }
+        Err(error) => Err(error.into()),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("error: {}", in_full(&*error));
+        ExitCode::from(CANNOT)
+    })
+}
+
+/// Logs to standard error: standard output belongs to results and to the pipe.
+fn log() {
+    // At `info`, rmcp writes several lines a request.
+    let filter = EnvFilter::try_from_env("CLOPEN_MCP_LOG")
+        .unwrap_or_else(|_| EnvFilter::new("info,rmcp=warn,sqlx=warn"));
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_target(false)
+        .with_ansi(io::IsTerminal::is_terminal(&io::stderr()));
+    // An embedding program may have its own.
+    let _ = subscriber.try_init();
+}
+
+async fn run(cli: Cli) -> Result<ExitCode, Failure> {
+    let variables = config::environment();
+    let flags = Flags {
+        config: cli.settings.config,
+        listen: cli.settings.listen,
+        data: cli.settings.data,
+        no_auth: cli.settings.no_auth,
+        allowed_hosts: cli.settings.allowed_hosts,
+        allowed_origins: cli.settings.allowed_origins,
+    };
+    let config = Config::load(&flags, &variables, &env::current_dir()?)?;
+    for warning in &config.warnings {
+        eprintln!("warning: {warning}");
+    }
+    match cli.command.unwrap_or(Command::Serve) {
+        Command::Serve => serve(&config, &variables).await,
+        Command::Stdio {
+            engine,
+            project,
+            session,
+        } => {
+            let caller = Caller {
+                engine,
+                project,
+                session,
+                ..Caller::default()
+            };
+            app::serve_pipe(&config, &variables, caller).await?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Tools(command) => {
+            let dispatcher = app::dispatcher(&config, &variables).await?;
+            tools::run(command, &dispatcher).await
+        }
+        Command::Tokens(command) => tokens::run(command, &config).await,
+        Command::Doctor(doctor) => doctor::run(&doctor, &config, &variables).await,
+    }
+}
+
+async fn serve(config: &Config, variables: &BTreeMap<String, String>) -> Result<ExitCode, Failure> {
+    let bridge = Bridge::start(config, variables).await?;
+    greet(config, &bridge);
+    let stop = CancellationToken::new();
+    let signal = stop.clone();
+    tokio::spawn(async move {
+        stop_signal().await;
+        eprintln!("stopping; calls under way may end (press Ctrl-C again to stop at once)");
+        signal.cancel();
+        stop_signal().await;
+        std::process::exit(i32::from(CANNOT));
+    });
+    bridge.serve(stop).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn greet(config: &Config, bridge: &Bridge) {
+    eprintln!(
+        "clopen-mcp {} listens on http://{}/mcp",
+        env!("CARGO_PKG_VERSION"),
+        bridge.address
+    );
+    if config.no_auth {
+        eprintln!("WARNING: --no-auth: every program on this machine can call every tool");
+    } else if let Some(file) = &bridge.token_file {
+        eprintln!(
+            "token: in {} (send it as `Authorization: Bearer …`)",
+            file.display()
+        );
+    } else {
+        eprintln!("token: the one in CLOPEN_MCP_TOKEN");
+    }
+    let view = bridge.dispatcher.view();
+    let statistics = view.statistics();
+    eprintln!(
+        "{} tools of {} servers",
+        statistics.enabled_tools, statistics.enabled_servers
+    );
+    for server in view.servers() {
+        if let Some(unavailable) = &server.unavailable {
+            eprintln!("  {} is not available: {}", server.name, unavailable.reason);
+        }
+    }
+    for note in view.notes() {
+        eprintln!("  {note}");
+    }
+}
+
+/// Waits until the process is asked to stop.
+async fn stop_signal() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let terminated = async {
+            match signal(SignalKind::terminate()) {
+                Ok(mut signal) => drop(signal.recv().await),
+                Err(_) => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            () = terminated => {}
+        }
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = tokio::signal::ctrl_c().await;
+    }
+}
+
+/// An error with its causes.
+fn in_full(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    println!("{}", serde_json::to_string_pretty(value)?);
+    Ok(())
+}

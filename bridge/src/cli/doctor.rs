@@ -1,0 +1,261 @@
+//! `clopen-mcp doctor`: checks the whole path and says what to do.
+#![expect(clippy::print_stdout, reason = "a part of `cli`")]
+
+use super::{Failure, NO, in_full, print_json};
+use crate::{
+    app,
+    config::Config,
+    secret::Secret,
+    store::{Store, service_token},
+};
+use clap::Args;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
+
+/// How long a bridge on this machine may take to answer.
+const ANSWER: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Args)]
+pub(super) struct Doctor {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What came of one check.
+#[derive(Debug, Serialize)]
+struct Finding {
+    check: &'static str,
+    state: State,
+    says: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Good,
+    /// Not as it could be; nothing is broken.
+    Note,
+    Bad,
+}
+
+impl Finding {
+    fn good(check: &'static str, says: impl Into<String>) -> Self {
+        Self {
+            check,
+            state: State::Good,
+            says: says.into(),
+        }
+    }
+
+    fn note(check: &'static str, says: impl Into<String>) -> Self {
+        Self {
+            state: State::Note,
+            ..Self::good(check, says)
+        }
+    }
+
+    fn bad(check: &'static str, says: impl Into<String>) -> Self {
+        Self {
+            state: State::Bad,
+            ..Self::good(check, says)
+        }
+    }
+}
+
+pub(super) async fn run(
+    doctor: &Doctor,
+    config: &Config,
+    variables: &BTreeMap<String, String>,
+) -> Result<ExitCode, Failure> {
+    let mut findings = vec![settings(config)];
+    findings.extend(servers(config, variables).await);
+    findings.push(store(config).await);
+    let (token, finding) = token(config);
+    findings.push(finding);
+    findings.push(bridge(config.listen, token.as_ref()).await);
+
+    let bad = findings.iter().any(|it| it.state == State::Bad);
+    if doctor.json {
+        print_json(&json!({ "ok": !bad, "findings": findings }))?;
+    } else {
+        for Finding { check, state, says } in &findings {
+            let mark = match state {
+                State::Good => "ok ",
+                State::Note => "-  ",
+                State::Bad => "BAD",
+            };
+            println!("{mark} {check:<9} {says}");
+        }
+    }
+    Ok(if bad {
+        ExitCode::from(NO)
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+fn settings(config: &Config) -> Finding {
+    match &config.file {
+        Some(file) => Finding::good("settings", format!("read from {}", file.display())),
+        None => Finding::good(
+            "settings",
+            "no settings file; flags, variables and defaults",
+        ),
+    }
+}
+
+async fn servers(config: &Config, variables: &BTreeMap<String, String>) -> Vec<Finding> {
+    let dispatcher = match app::dispatcher(config, variables).await {
+        Ok(dispatcher) => dispatcher,
+        Err(error) => return vec![Finding::bad("servers", in_full(&error))],
+    };
+    let view = dispatcher.view();
+    let figures = view.statistics();
+    let says = format!(
+        "{} tools of {} servers",
+        figures.enabled_tools, figures.enabled_servers
+    );
+    let mut findings = vec![Finding::good("servers", says)];
+    for server in view.servers() {
+        if let Some(unavailable) = &server.unavailable {
+            let way = unavailable.variable.as_ref();
+            let way = way
+                .map(|it| format!("; set `{it}` if you want it"))
+                .unwrap_or_default();
+            let says = format!(
+                "`{}` is not available: {}{way}",
+                server.name, unavailable.reason
+            );
+            findings.push(Finding::note("server", says));
+        }
+    }
+    findings.extend(
+        view.notes()
+            .iter()
+            .map(|it| Finding::note("tools", it.as_str())),
+    );
+    findings
+}
+
+async fn store(config: &Config) -> Finding {
+    match Store::open(&config.data, config.database_url.as_ref()).await {
+        Ok(store) => {
+            let tokens = store.tokens().await;
+            store.close().await;
+            match tokens {
+                Ok(tokens) => {
+                    let live = tokens.iter().filter(|it| it.revoked_at.is_none()).count();
+                    Finding::good(
+                        "store",
+                        format!("opens; {live} tokens besides the service token"),
+                    )
+                }
+                Err(error) => Finding::bad("store", in_full(&error)),
+            }
+        }
+        Err(error) => Finding::bad("store", in_full(&error)),
+    }
+}
+
+fn token(config: &Config) -> (Option<Secret>, Finding) {
+    if config.no_auth {
+        return (
+            None,
+            Finding::note("token", "nobody needs one (`--no-auth`)"),
+        );
+    }
+    if let Some(token) = &config.token {
+        return (
+            Some(token.clone()),
+            Finding::good("token", "from CLOPEN_MCP_TOKEN"),
+        );
+    }
+    match service_token(&config.data) {
+        Ok(found) => {
+            let says = format!("in {}", found.file.display());
+            (Some(found.token), Finding::good("token", says))
+        }
+        Err(error) => (None, Finding::bad("token", in_full(&error))),
+    }
+}
+
+/// Asks the running bridge for its tools, as an engine would.
+async fn bridge(address: SocketAddr, token: Option<&Secret>) -> Finding {
+    let url = format!("http://{address}/mcp");
+    let answer = match ask(&url, token).await {
+        Ok(answer) => answer,
+        Err(error) if error.is_connect() => {
+            let says = format!("none runs on {address}; start one with `clopen-mcp serve`");
+            return Finding::bad("bridge", says);
+        }
+        Err(error) => return Finding::bad("bridge", format!("{url}: {}", in_full(&error))),
+    };
+    let (status, answer) = answer;
+    let tools = answer.pointer("/result/tools").and_then(Value::as_array);
+    match tools {
+        Some(tools) => Finding::good(
+            "bridge",
+            format!("{url} answers; it lists {} tools", tools.len()),
+        ),
+        None if status == reqwest::StatusCode::UNAUTHORIZED => Finding::bad(
+            "bridge",
+            format!(
+                "{url} refuses the token; it was started with another one (compare CLOPEN_MCP_TOKEN and --data)"
+            ),
+        ),
+        None => Finding::bad(
+            "bridge",
+            format!("{url} answers {status}, which is no list of tools; is it a clopen-mcp?"),
+        ),
+    }
+}
+
+async fn ask(
+    url: &str,
+    token: Option<&Secret>,
+) -> Result<(reqwest::StatusCode, Value), reqwest::Error> {
+    let client = reqwest::Client::builder()
+        .tls_backend_preconfigured(no_tls())
+        .timeout(ANSWER)
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .build()?;
+    let request = json!({
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/list",
+        "params": { "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {
+                "name": "clopen-mcp doctor",
+                "version": env!("CARGO_PKG_VERSION"),
+            },
+            "io.modelcontextprotocol/clientCapabilities": {},
+        } },
+    });
+    let mut post = client
+        .post(url)
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "tools/list")
+        .json(&request);
+    if let Some(token) = token {
+        post = post.bearer_auth(token.expose());
+    }
+    let response = post.send().await?;
+    let status = response.status();
+    let body = response.text().await?;
+    Ok((status, serde_json::from_str(&body).unwrap_or(Value::Null)))
+}
+
+/// The bridge listens without TLS, so that no authority needs to be trusted.
+fn no_tls() -> rustls::ClientConfig {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("ring has the ciphers of the default versions")
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth()
+}

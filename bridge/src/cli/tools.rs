@@ -1,0 +1,181 @@
+//! `clopen-mcp tools`: list, show and call tools in this process.
+
+use super::{CANNOT, Failure, NO, print_json};
+use clap::Subcommand as ClapSubcommand;
+use serde_json::{Value, json};
+use std::{
+    io::{self, Read as _},
+    process::ExitCode,
+};
+use tool_runtime::{CallError, Caller, Context, Dispatcher, Tool, export::mcp, full_name};
+
+#[derive(Debug, ClapSubcommand)]
+pub(super) enum Command {
+    /// List the tools that can be called
+    List {
+        /// Print JSON, as `tools/list` gives it
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show a tool: what it does, what it takes, what it gives
+    Show {
+        /// Any spelling of its name
+        name: String,
+        /// Print JSON, as `tools/list` gives it
+        #[arg(long)]
+        json: bool,
+    },
+    /// Call a tool; exits with 1 if the tool fails
+    Call {
+        /// Any spelling of its name
+        name: String,
+        /// Its arguments, a JSON object; `-` reads them from standard input
+        #[arg(default_value = "{}")]
+        arguments: String,
+        /// Project that the call comes from
+        #[arg(long, default_value = "")]
+        project: String,
+        /// Print JSON, as `tools/call` gives it
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(super) async fn run(command: Command, dispatcher: &Dispatcher) -> Result<ExitCode, Failure> {
+    match command {
+        Command::List { json } => list(dispatcher, json),
+        Command::Show { name, json } => show(dispatcher, &name, json),
+        Command::Call {
+            name,
+            arguments,
+            project,
+            json,
+        } => {
+            let caller = Caller {
+                project,
+                ..Caller::default()
+            };
+            call(dispatcher, &name, arguments, caller, json).await
+        }
+    }
+}
+
+fn list(dispatcher: &Dispatcher, json: bool) -> Result<ExitCode, Failure> {
+    let view = dispatcher.view();
+    let caller = Caller::default();
+    if json {
+        print_json(&json!({ "tools": mcp::tools(&view, &caller) }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for server in view.servers() {
+        println!("{} {}", server.name, server.version);
+        if let Some(unavailable) = &server.unavailable {
+            println!("  not available: {}", unavailable.reason);
+        }
+        for listed in view
+            .tools(&caller)
+            .filter(|it| *it.item.server == *server.name)
+        {
+            println!(
+                "  {:<24} {}",
+                listed.name,
+                first_line(&listed.item.description)
+            );
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+fn show(dispatcher: &Dispatcher, name: &str, json: bool) -> Result<ExitCode, Failure> {
+    let view = dispatcher.view();
+    let caller = Caller::default();
+    let Some(tool) = view.tool(name)? else {
+        eprintln!("error: there is no tool `{name}`; `clopen-mcp tools list` shows all");
+        return Ok(ExitCode::from(NO));
+    };
+    let listed = view.tools(&caller).find(|it| std::ptr::eq(it.item, tool));
+    if json {
+        match listed {
+            Some(listed) => print_json(&mcp::tool(listed))?,
+            None => print_json(&Value::Null)?,
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("{}", full_name(&tool.server, &tool.name));
+    match listed {
+        Some(listed) => println!("listed as {}", listed.name),
+        None => println!("turned off, or its server is not available"),
+    }
+    println!("\n{}\n", tool.description);
+    for (what, yes) in hints(tool) {
+        println!("{what}: {}", if yes { "yes" } else { "no" });
+    }
+    println!(
+        "arguments: {}",
+        serde_json::to_string_pretty(&*tool.input_schema)?
+    );
+    if let Some(schema) = &tool.output_schema {
+        println!("result: {}", serde_json::to_string_pretty(&**schema)?);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn hints(tool: &Tool) -> impl Iterator<Item = (&'static str, bool)> {
+    let hints = [
+        ("read only", tool.hints.read_only),
+        ("destructive", tool.hints.destructive),
+        ("idempotent", tool.hints.idempotent),
+        ("open world", tool.hints.open_world),
+    ];
+    hints
+        .into_iter()
+        .filter_map(|(what, hint)| Some((what, hint?)))
+}
+
+async fn call(
+    dispatcher: &Dispatcher,
+    name: &str,
+    mut arguments: String,
+    caller: Caller,
+    json: bool,
+) -> Result<ExitCode, Failure> {
+    if arguments == "-" {
+        arguments.clear();
+        io::stdin().read_to_string(&mut arguments)?;
+    }
+    let result = dispatcher
+        .call(name, arguments.trim(), &Context::new(caller))
+        .await;
+    match result {
+        Ok(output) => {
+            if json {
+                print_json(&mcp::result(&output))?;
+            } else {
+                println!("{}", output.to_text());
+            }
+            Ok(if output.is_error {
+                ExitCode::from(NO)
+            } else {
+                ExitCode::SUCCESS
+            })
+        }
+        Err(error) => {
+            if json {
+                print_json(
+                    &json!({ "error": { "code": error.code(), "message": error.to_string() } }),
+                )?;
+            } else {
+                eprintln!("error: {error}");
+            }
+            let code = match error {
+                CallError::Unavailable { .. } => CANNOT,
+                _ => NO,
+            };
+            Ok(ExitCode::from(code))
+        }
+    }
+}
