@@ -1,0 +1,617 @@
+//! The settings: flags, variables and a file become one [`Config`], once.
+
+mod error;
+mod kind;
+
+pub use error::{ConfigError, Place, Problem};
+
+pub(crate) use kind::{normal_origin, split_authority};
+
+use crate::secret::Secret;
+use error::closest;
+use kind::{Found, Kind};
+use std::{
+    collections::BTreeMap,
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+/// The settings file that is looked for in the current folder, and in the folder for settings.
+pub const FILE_NAME: &str = "clopen-mcp.toml";
+
+const PREFIX: &str = "CLOPEN_MCP_";
+
+/// The keys of the settings file which are variables too.
+const KEYS: [&str; 10] = [
+    "listen",
+    "data",
+    "no_auth",
+    "allowed_hosts",
+    "allowed_origins",
+    "database_url",
+    "call_timeout",
+    "max_output",
+    "max_body",
+    "drain",
+];
+
+/// The variables which are no keys of the settings file.
+const ONLY_VARIABLES: [&str; 2] = ["CLOPEN_MCP_CONFIG", "CLOPEN_MCP_TOKEN"];
+
+/// What the command line says. A flag that isn't given is `None`, empty or `false`.
+#[derive(Clone, Debug, Default)]
+pub struct Flags {
+    /// `--config`: the settings file.
+    pub config: Option<PathBuf>,
+    /// `--listen`: the address to listen on.
+    pub listen: Option<String>,
+    /// `--data`: the data folder.
+    pub data: Option<PathBuf>,
+    /// `--no-auth`: nobody needs a token.
+    pub no_auth: bool,
+    /// `--allowed-host`, as often as it is given.
+    pub allowed_hosts: Vec<String>,
+    /// `--allowed-origin`, as often as it is given.
+    pub allowed_origins: Vec<String>,
+}
+
+/// Every setting, checked. A flag wins over a variable, a variable over the file, the file over the default.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The address to listen on.
+    pub listen: SocketAddr,
+    /// The folder with everything that outlives the process.
+    pub data: PathBuf,
+    /// The service token, where it doesn't come from the data folder.
+    pub token: Option<Secret>,
+    /// Whether nobody needs a token; only on a loopback address.
+    pub no_auth: bool,
+    /// Hosts that requests may name besides this machine's own: `name` or `name:port`, in lower case.
+    pub allowed_hosts: Vec<String>,
+    /// Web pages that may call besides those of this machine: `scheme://host` or `scheme://host:port`, in lower
+    /// case, without a port where it is the scheme's own.
+    pub allowed_origins: Vec<String>,
+    /// The PostgreSQL database, where it isn't the SQLite file in the data folder.
+    pub database_url: Option<Secret>,
+    /// How long, how much.
+    pub limits: Limits,
+    /// What is on, by server. A server that isn't named is on with all its tools.
+    pub servers: BTreeMap<String, ServerSelection>,
+    /// The settings file that was read.
+    pub file: Option<PathBuf>,
+    /// What looks like a mistake but stops nothing.
+    pub warnings: Vec<String>,
+}
+
+/// How long, how much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How long a call may take.
+    pub call_timeout: Duration,
+    /// How many bytes a tool's answer may have.
+    pub max_output: usize,
+    /// How many bytes a request's body may have.
+    pub max_body: usize,
+    /// How long calls that are under way may take to end when the bridge stops.
+    pub drain: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            call_timeout: Duration::from_mins(1),
+            max_output: 100_000,
+            max_body: 4 * 1024 * 1024,
+            drain: Duration::from_secs(10),
+        }
+    }
+}
+
+/// What is on of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerSelection {
+    /// Whether the server is on at all.
+    pub enabled: bool,
+    /// Only these tools; `None` is all.
+    pub tools: Option<Vec<String>>,
+    /// All but these tools.
+    pub without: Vec<String>,
+}
+
+impl Default for ServerSelection {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            tools: None,
+            without: Vec::new(),
+        }
+    }
+}
+
+/// Reads the variables of this process. Called once, by whoever loads the settings.
+pub fn environment() -> BTreeMap<String, String> {
+    std::env::vars_os()
+        .map(|(name, value)| {
+            (
+                name.to_string_lossy().into_owned(),
+                value.to_string_lossy().into_owned(),
+            )
+        })
+        .collect()
+}
+
+impl Config {
+    /// Reads the settings. Relative paths start at `folder`, those in the settings file at the file's own folder.
+    ///
+    /// Every problem is found at once.
+    pub fn load(
+        flags: &Flags,
+        variables: &BTreeMap<String, String>,
+        folder: &Path,
+    ) -> Result<Self, ConfigError> {
+        let mut problems = Vec::new();
+        let found = find_file(flags, variables, folder).unwrap_or_else(|problem| {
+            problems.push(problem);
+            None
+        });
+        let table = found.as_ref().map(|file| parse(file, &mut problems));
+        let mut sources = Sources {
+            variables,
+            file: found.as_ref().zip(table.as_ref()),
+            problems,
+        };
+        let config = sources.config(flags, folder);
+        let mut problems = sources.problems;
+        if problems.is_empty()
+            && let Some(config) = config
+        {
+            return Ok(config);
+        }
+        problems.sort_by_key(Problem::position);
+        Err(ConfigError { problems })
+    }
+}
+
+/// A settings file: what it is called in messages, where it is, and what it says.
+struct File {
+    name: PathBuf,
+    path: PathBuf,
+    text: String,
+}
+
+impl File {
+    fn place(&self, key: impl Into<String>, offset: usize) -> Place {
+        let (line, column) = self.position(offset);
+        Place::File {
+            path: self.name.clone(),
+            line,
+            column,
+            key: key.into(),
+        }
+    }
+
+    fn position(&self, offset: usize) -> (usize, usize) {
+        let before = self.text.get(..offset).unwrap_or(&self.text);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        (
+            before.matches('\n').count() + 1,
+            before[line_start..].chars().count() + 1,
+        )
+    }
+}
+
+fn find_file(
+    flags: &Flags,
+    variables: &BTreeMap<String, String>,
+    folder: &Path,
+) -> Result<Option<File>, Problem> {
+    let variable = variables
+        .get("CLOPEN_MCP_CONFIG")
+        .filter(|it| !it.is_empty());
+    let named = match (&flags.config, variable) {
+        (Some(path), _) => Some((path.clone(), Place::Flag("--config"))),
+        (None, Some(path)) => Some((
+            PathBuf::from(path),
+            Place::Variable("CLOPEN_MCP_CONFIG".to_owned()),
+        )),
+        (None, None) => None,
+    };
+    if let Some((name, place)) = named {
+        return read_file(&name, folder)
+            .map(Some)
+            .map_err(|source| Problem::Named {
+                place,
+                path: name,
+                source,
+            });
+    }
+    let candidates = [
+        Some(PathBuf::from(FILE_NAME)),
+        settings_folder(variables).map(|it| it.join("clopen-mcp").join(FILE_NAME)),
+    ];
+    for name in candidates.into_iter().flatten() {
+        match read_file(&name, folder) {
+            Ok(file) => return Ok(Some(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(Problem::Unreadable { path: name, source }),
+        }
+    }
+    Ok(None)
+}
+
+fn read_file(name: &Path, folder: &Path) -> Result<File, io::Error> {
+    let path = folder.join(name);
+    let text = std::fs::read_to_string(&path)?;
+    Ok(File {
+        name: name.to_owned(),
+        path,
+        text,
+    })
+}
+
+fn parse<'a>(file: &'a File, problems: &mut Vec<Problem>) -> DeTable<'a> {
+    let (table, errors) = DeTable::parse_recoverable(&file.text);
+    if errors.is_empty() {
+        return table.into_inner();
+    }
+    // What is left of a broken file would only raise problems that aren't there.
+    problems.extend(errors.into_iter().map(|error| {
+        let (line, column) = file.position(error.span().map_or(0, |it| it.start));
+        Problem::Syntax {
+            path: file.name.clone(),
+            line,
+            column,
+            message: error.message().to_owned(),
+        }
+    }));
+    DeTable::new()
+}
+
+/// Where the settings come from, and what was wrong with them so far.
+struct Sources<'a> {
+    variables: &'a BTreeMap<String, String>,
+    file: Option<(&'a File, &'a DeTable<'a>)>,
+    problems: Vec<Problem>,
+}
+
+impl<'a> Sources<'a> {
+    fn config(&mut self, flags: &Flags, folder: &Path) -> Option<Config> {
+        let listen = self.one(
+            flag("--listen", flags.listen.as_deref()),
+            "listen",
+            &kind::ADDRESS,
+        );
+        let no_auth = flags.no_auth.then_some("true");
+        let no_auth = self.one(flag("--no-auth", no_auth), "no_auth", &kind::SWITCH);
+        let data = self.data(flags, folder);
+        let allowed_hosts = joined(&flags.allowed_hosts);
+        let allowed_hosts = self.many(
+            flag("--allowed-host", allowed_hosts.as_deref()),
+            "allowed_hosts",
+            &kind::HOST,
+        );
+        let allowed_origins = joined(&flags.allowed_origins);
+        let allowed_origins = self.many(
+            flag("--allowed-origin", allowed_origins.as_deref()),
+            "allowed_origins",
+            &kind::ORIGIN,
+        );
+        let token = self
+            .variable("CLOPEN_MCP_TOKEN")
+            .and_then(|(text, place)| self.read(Found::Text(text), place, &kind::TOKEN));
+        let database_url = self.one(None, "database_url", &kind::DATABASE_URL);
+        let limits = self.limits();
+        let servers = self.servers();
+        self.unknown_keys();
+
+        let listen = listen.map_or(
+            SocketAddr::from((Ipv4Addr::LOCALHOST, 9151)),
+            |(listen, _)| listen,
+        );
+        if let Some((true, place)) = &no_auth
+            && !listen.ip().is_loopback()
+        {
+            self.problems.push(Problem::NoAuthInTheOpen {
+                place: place.clone(),
+                listen,
+            });
+        }
+        Some(Config {
+            listen,
+            data: data?,
+            token,
+            no_auth: no_auth.is_some_and(|(it, _)| it),
+            allowed_hosts,
+            allowed_origins,
+            database_url: database_url.map(|(it, _)| it),
+            limits,
+            servers,
+            file: self.file.map(|(file, _)| file.path.clone()),
+            warnings: self.unknown_variables(),
+        })
+    }
+
+    fn data(&mut self, flags: &Flags, folder: &Path) -> Option<PathBuf> {
+        if let Some(data) = &flags.data {
+            return Some(folder.join(data));
+        }
+        let before = self.problems.len();
+        if let Some((data, place)) = self.one(None, "data", &kind::FOLDER) {
+            let start = match (&place, self.file) {
+                (Place::File { .. }, Some((file, _))) => file.path.parent().unwrap_or(folder),
+                _ => folder,
+            };
+            return Some(start.join(data));
+        }
+        let default = data_folder(self.variables).map(|it| it.join("clopen-mcp"));
+        if default.is_none() && self.problems.len() == before {
+            self.problems.push(Problem::NoDataFolder);
+        }
+        default
+    }
+
+    fn limits(&mut self) -> Limits {
+        let default = Limits::default();
+        let mut limits = default;
+        if let Some((it, _)) = self.one(None, "call_timeout", &kind::TIMEOUT) {
+            limits.call_timeout = it;
+        }
+        if let Some((it, _)) = self.one(None, "max_output", &kind::BYTES) {
+            limits.max_output = it;
+        }
+        if let Some((it, _)) = self.one(None, "max_body", &kind::BYTES) {
+            limits.max_body = it;
+        }
+        if let Some((it, _)) = self.one(None, "drain", &kind::DURATION) {
+            limits.drain = it;
+        }
+        limits
+    }
+
+    fn servers(&mut self) -> BTreeMap<String, ServerSelection> {
+        let Some((file, table)) = self.file else {
+            return BTreeMap::new();
+        };
+        let Some(servers) = table.get("servers") else {
+            return BTreeMap::new();
+        };
+        let Some(servers) = self.table(file, "servers", servers) else {
+            return BTreeMap::new();
+        };
+        servers
+            .iter()
+            .map(|(name, value)| {
+                (
+                    name.get_ref().to_string(),
+                    self.server(file, name.get_ref(), value),
+                )
+            })
+            .collect()
+    }
+
+    fn server(&mut self, file: &File, name: &str, value: &Spanned<DeValue<'_>>) -> ServerSelection {
+        let mut selection = ServerSelection::default();
+        let path = format!("servers.{name}");
+        let Some(table) = self.table(file, &path, value) else {
+            return selection;
+        };
+        for (key, value) in table {
+            let path = format!("{path}.{}", key.get_ref());
+            match key.get_ref().as_ref() {
+                "enabled" => {
+                    let place = file.place(path, value.span().start);
+                    let enabled = self.read(Found::Toml(value.get_ref()), place, &kind::SWITCH);
+                    selection.enabled = enabled.unwrap_or(true);
+                }
+                "tools" => selection.tools = Some(self.array(file, &path, value, &kind::TOOL)),
+                "without" => selection.without = self.array(file, &path, value, &kind::TOOL),
+                unknown => self.problems.push(Problem::UnknownKey {
+                    suggestion: closest(unknown, ["enabled", "tools", "without"]),
+                    place: file.place(path, key.span().start),
+                }),
+            }
+        }
+        selection
+    }
+
+    fn table<'t>(
+        &mut self,
+        file: &File,
+        key: &str,
+        value: &'t Spanned<DeValue<'t>>,
+    ) -> Option<&'t DeTable<'t>> {
+        let table = value.get_ref().as_table();
+        if table.is_none() {
+            self.problems.push(Problem::Value {
+                place: file.place(key, value.span().start),
+                expected: "a table such as `[servers.weather-service]`",
+                found: Some(Found::Toml(value.get_ref()).to_string()),
+            });
+        }
+        table
+    }
+
+    /// Reads a setting that has one value.
+    fn one<T>(
+        &mut self,
+        flag: Option<(&'static str, &str)>,
+        key: &'static str,
+        kind: &Kind<T>,
+    ) -> Option<(T, Place)> {
+        if let Some((flag, text)) = flag {
+            let place = Place::Flag(flag);
+            return Some((self.read(Found::Text(text), place.clone(), kind)?, place));
+        }
+        if let Some((text, place)) = self.variable(&variable(key)) {
+            return Some((self.read(Found::Text(text), place.clone(), kind)?, place));
+        }
+        let (file, value) = self.file_value(key)?;
+        let place = file.place(key, value.span().start);
+        Some((
+            self.read(Found::Toml(value.get_ref()), place.clone(), kind)?,
+            place,
+        ))
+    }
+
+    /// Reads a setting that is a list.
+    fn many(
+        &mut self,
+        flag: Option<(&'static str, &str)>,
+        key: &'static str,
+        kind: &Kind<String>,
+    ) -> Vec<String> {
+        let text = match flag {
+            Some((flag, text)) => Some((text, Place::Flag(flag))),
+            None => self.variable(&variable(key)),
+        };
+        if let Some((text, place)) = text {
+            let items = text.split(',').map(str::trim).filter(|it| !it.is_empty());
+            return items
+                .filter_map(|item| self.read(Found::Text(item), place.clone(), kind))
+                .collect();
+        }
+        match self.file_value(key) {
+            Some((file, value)) => self.array(file, key, value, kind),
+            None => Vec::new(),
+        }
+    }
+
+    fn array(
+        &mut self,
+        file: &File,
+        key: &str,
+        value: &Spanned<DeValue<'_>>,
+        kind: &Kind<String>,
+    ) -> Vec<String> {
+        let Some(items) = value.get_ref().as_array() else {
+            self.problems.push(Problem::Value {
+                place: file.place(key, value.span().start),
+                expected: "an array of texts",
+                found: Some(Found::Toml(value.get_ref()).to_string()),
+            });
+            return Vec::new();
+        };
+        items
+            .iter()
+            .filter_map(|item| {
+                let place = file.place(key, item.span().start);
+                self.read(Found::Toml(item.get_ref()), place, kind)
+            })
+            .collect()
+    }
+
+    fn read<T>(&mut self, found: Found<'_>, place: Place, kind: &Kind<T>) -> Option<T> {
+        let value = (kind.read)(found);
+        if value.is_none() {
+            self.problems.push(Problem::Value {
+                place,
+                expected: kind.expected,
+                found: (!kind.secret).then(|| found.to_string()),
+            });
+        }
+        value
+    }
+
+    /// An empty variable counts as one that isn't set, since container files pass variables on that way.
+    fn variable(&self, name: &str) -> Option<(&'a str, Place)> {
+        let text = self.variables.get(name).filter(|it| !it.is_empty())?;
+        Some((text, Place::Variable(name.to_owned())))
+    }
+
+    fn file_value(&self, key: &str) -> Option<(&'a File, &'a Spanned<DeValue<'a>>)> {
+        let (file, table) = self.file?;
+        Some((file, table.get(key)?))
+    }
+
+    fn unknown_keys(&mut self) {
+        let Some((file, table)) = self.file else {
+            return;
+        };
+        for key in table.keys() {
+            let name = key.get_ref().as_ref();
+            if name == "servers" || KEYS.contains(&name) {
+                continue;
+            }
+            let place = file.place(name, key.span().start);
+            self.problems.push(if name == "token" {
+                Problem::TokenInFile { place }
+            } else {
+                Problem::UnknownKey {
+                    suggestion: closest(name, KEYS.into_iter().chain(["servers"])),
+                    place,
+                }
+            });
+        }
+    }
+
+    fn unknown_variables(&self) -> Vec<String> {
+        let known: Vec<String> = KEYS
+            .into_iter()
+            .map(variable)
+            .chain(ONLY_VARIABLES.map(str::to_owned))
+            .collect();
+        self.variables
+            .keys()
+            .filter(|name| name.starts_with(PREFIX) && !known.contains(name))
+            .map(|name| {
+                let hint = match closest(name, known.iter().map(String::as_str)) {
+                    Some(suggestion) => format!("; did you mean `{suggestion}`?"),
+                    None => String::new(),
+                };
+                format!("the variable `{name}` is not a setting, so nothing reads it{hint}")
+            })
+            .collect()
+    }
+}
+
+fn flag<'t>(name: &'static str, text: Option<&'t str>) -> Option<(&'static str, &'t str)> {
+    text.map(|text| (name, text))
+}
+
+fn joined(items: &[String]) -> Option<String> {
+    (!items.is_empty()).then(|| items.join(","))
+}
+
+fn variable(key: &str) -> String {
+    format!("{PREFIX}{}", key.to_ascii_uppercase())
+}
+
+fn data_folder(variables: &BTreeMap<String, String>) -> Option<PathBuf> {
+    if cfg!(windows) {
+        absolute(variables, "LOCALAPPDATA")
+    } else if cfg!(target_os = "macos") {
+        application_support(variables)
+    } else {
+        absolute(variables, "XDG_DATA_HOME")
+            .or_else(|| absolute(variables, "HOME").map(|it| it.join(".local/share")))
+    }
+}
+
+fn settings_folder(variables: &BTreeMap<String, String>) -> Option<PathBuf> {
+    if cfg!(windows) {
+        absolute(variables, "APPDATA")
+    } else if cfg!(target_os = "macos") {
+        application_support(variables)
+    } else {
+        absolute(variables, "XDG_CONFIG_HOME")
+            .or_else(|| absolute(variables, "HOME").map(|it| it.join(".config")))
+    }
+}
+
+fn application_support(variables: &BTreeMap<String, String>) -> Option<PathBuf> {
+    absolute(variables, "HOME").map(|it| it.join("Library/Application Support"))
+}
+
+/// The XDG rules say to ignore a relative path here.
+fn absolute(variables: &BTreeMap<String, String>, name: &str) -> Option<PathBuf> {
+    variables
+        .get(name)
+        .map(PathBuf::from)
+        .filter(|it| it.is_absolute())
+}

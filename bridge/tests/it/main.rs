@@ -1,0 +1,10 @@
+//! The bridge, from outside.
+
+#![expect(
+    clippy::needless_raw_string_hashes,
+    reason = "`UPDATE_EXPECT=1` writes snapshots so"
+)]
+
+mod config;
+mod guard;
+mod store;
