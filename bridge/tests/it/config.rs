@@ -223,6 +223,7 @@ fn unknown_variables_are_warnings() {
         &[
             ("CLOPEN_MCP_LISTN", "127.0.0.1:1"),
             ("CLOPEN_MCP_FAVOURITE_COLOUR", "blue"),
+            ("CLOPEN_MCP_LOG", "debug"),
             ("OTHER", "x"),
         ],
     );
