@@ -42,11 +42,7 @@ const KEYS: [&str; 10] = [
 ];
 
 /// The variables which are no keys of the settings file.
-const ONLY_VARIABLES: [&str; 3] = [
-    "CLOPEN_MCP_CONFIG",
-    "CLOPEN_MCP_LOG",
-    "CLOPEN_MCP_TOKEN",
-];
+const ONLY_VARIABLES: [&str; 3] = ["CLOPEN_MCP_CONFIG", "CLOPEN_MCP_LOG", "CLOPEN_MCP_TOKEN"];
 
 /// What the command line says. A flag that isn't given is `None`, empty or `false`.
 #[derive(Clone, Debug, Default)]
