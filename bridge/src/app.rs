@@ -208,7 +208,7 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {
 }
 
 /// Serves one client over standard input and output, until it closes them.
-pub async fn serve_pipe(
+pub(crate) async fn serve_pipe(
     config: &Config,
     variables: &BTreeMap<String, String>,
     caller: Caller,

@@ -5,7 +5,7 @@ use tool_runtime::{Observer, Outcome, Record};
 /// Writes every call into the log of the process: what failed by itself as `info`, what was refused as `warn`, the
 /// rest as `debug`. Arguments and results stay out of it.
 #[derive(Debug)]
-pub struct CallLog;
+pub(crate) struct CallLog;
 
 impl Observer for CallLog {
     fn observe(&self, record: &Record<'_>) {

@@ -1,4 +1,5 @@
 //! Our types ⇄ rmcp's types; nothing else.
+#![expect(deprecated, reason = "clients up to 2025-11-25 read logs")]
 
 use rmcp::{
     ErrorData,

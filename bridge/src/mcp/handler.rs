@@ -1,4 +1,5 @@
 //! rmcp's `ServerHandler` → the dispatcher.
+#![expect(deprecated, reason = "clients up to 2025-11-25 read logs")]
 
 use super::convert;
 use crate::mcp::gauge::Gauge;
