@@ -103,7 +103,10 @@ enum Command {
 /// ```
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    log();
+    log(matches!(
+        cli.command,
+        None | Some(Command::Serve | Command::Stdio { .. })
+    ));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
@@ -122,11 +125,17 @@ pub fn main() -> ExitCode {
     })
 }
 
-/// Logs to standard error: standard output belongs to results and to the pipe.
-fn log() {
+/// Logs to standard error: standard output belongs to results and to the pipe. A command that prints what came of it
+/// logs nothing besides, unless it is asked to.
+fn log(serves: bool) {
     // At `info`, rmcp writes several lines a request.
-    let filter = EnvFilter::try_from_env("CLOPEN_MCP_LOG")
-        .unwrap_or_else(|_| EnvFilter::new("info,rmcp=warn,sqlx=warn"));
+    let usual = if serves {
+        "info,rmcp=warn,sqlx=warn"
+    } else {
+        "off"
+    };
+    let filter =
+        EnvFilter::try_from_env("CLOPEN_MCP_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)

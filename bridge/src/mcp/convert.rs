@@ -23,7 +23,7 @@ pub(super) fn call_result(output: &Output) -> Result<CallToolResponse, ErrorData
     if let Some(required) = &output.input_required {
         return Ok(input_required(required)?.into());
     }
-    typed::<CallToolResult>(mcp::result(output)).map(Into::into)
+    typed::<CallToolResult>(complete(mcp::result(output))).map(Into::into)
 }
 
 fn input_required(required: &InputRequired) -> Result<InputRequiredResult, ErrorData> {
@@ -107,7 +107,7 @@ pub(super) fn contents(
         }
     });
     let contents: Vec<Value> = contents.collect();
-    typed(json!({ "contents": contents }))
+    typed(complete(json!({ "contents": contents })))
 }
 
 pub(super) fn prompt(listed: Listed<'_, runtime::Prompt>) -> Result<Prompt, ErrorData> {
@@ -135,7 +135,7 @@ pub(super) fn messages(messages: &[Message]) -> Result<GetPromptResult, ErrorDat
         json!({ "role": role, "content": mcp::content(&it.content) })
     });
     let messages: Vec<Value> = messages.collect();
-    typed(json!({ "messages": messages }))
+    typed(complete(json!({ "messages": messages })))
 }
 
 pub(super) fn read_error(error: &ReadError) -> ErrorData {
@@ -174,6 +174,12 @@ pub(super) fn own_level(level: LoggingLevel) -> Level {
         LoggingLevel::Alert => Level::Alert,
         LoggingLevel::Emergency => Level::Emergency,
     }
+}
+
+/// Marks a result as the last word on its request; rmcp takes the mark off for clients that don't know it.
+fn complete(mut result: Value) -> Value {
+    result["resultType"] = "complete".into();
+    result
 }
 
 /// What the runtime writes in MCP's own words, as rmcp's type for it.

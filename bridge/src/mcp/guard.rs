@@ -29,7 +29,7 @@ use std::{
 };
 use thiserror::Error;
 use tokio::time::Instant;
-use tool_runtime::Caller;
+use tool_runtime::{Caller, Reach};
 
 /// How long a project token is taken to be good without asking the database again. Another process that revokes it is
 /// heard after this time; this one at once.
@@ -333,6 +333,10 @@ fn shown(bytes: &[u8]) -> String {
 pub fn caller(uri: &Uri, access: &Access) -> Result<Caller, Refusal> {
     let mut caller = Caller {
         principal: access.principal.to_string(),
+        reach: Reach {
+            servers: access.servers.as_deref().cloned(),
+            read_only: access.read_only,
+        },
         ..Caller::default()
     };
     let query = uri.query().unwrap_or_default();

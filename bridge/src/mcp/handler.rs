@@ -32,19 +32,14 @@ use tool_runtime::{
 const WAITING: usize = 256;
 
 /// The methods that this server knows: rmcp hands a request whose parameters it can't read over as an unknown one.
-const METHODS: [&str; 12] = [
-    "initialize",
+const METHODS: [&str; 7] = [
     "tools/call",
     "tools/list",
     "resources/list",
     "resources/read",
     "resources/templates/list",
-    "resources/subscribe",
-    "resources/unsubscribe",
     "prompts/get",
     "prompts/list",
-    "completion/complete",
-    "logging/setLevel",
 ];
 
 /// Serves one client: a legacy session, a modern request, or a pipe.
