@@ -1,0 +1,93 @@
+//! How our servers speak HTTP: one client each, with limits, and failures in few words.
+
+use reqwest::{Client, Response, redirect::Policy};
+use rustls::{ClientConfig, RootCertStore};
+use rustls_platform_verifier::BuilderVerifierExt as _;
+use std::{error::Error as StdError, io, sync::Arc, time::Duration};
+use thiserror::Error;
+
+/// How long a server may take to accept a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Why there is no HTTP client.
+#[derive(Debug, Error)]
+pub enum ClientError {
+    /// The TLS library refused its settings.
+    #[error("could not set up TLS")]
+    Tls(#[from] rustls::Error),
+    /// The client could not be built.
+    #[error("could not set up the HTTP client")]
+    Build(#[from] reqwest::Error),
+}
+
+/// Makes a client whose requests end after `timeout`, the body included, and that follows no redirect: an answer
+/// comes from the server that was asked, or there is none.
+pub(crate) fn client(timeout: Duration) -> Result<Client, ClientError> {
+    let client = Client::builder()
+        .tls_backend_preconfigured(tls()?)
+        .redirect(Policy::none())
+        .connect_timeout(CONNECT_TIMEOUT)
+        .timeout(timeout)
+        .user_agent(concat!("clopen-mcp/", env!("CARGO_PKG_VERSION")))
+        .build()?;
+    Ok(client)
+}
+
+/// Trusts what the system trusts. A small container has no certificates of its own: there, those of Mozilla.
+fn tls() -> Result<ClientConfig, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    if let Ok(trusting) = builder.clone().with_platform_verifier() {
+        return Ok(trusting.with_no_client_auth());
+    }
+    let roots: RootCertStore = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// The beginning of a body.
+#[derive(Debug)]
+pub(crate) struct Beginning {
+    pub(crate) bytes: Vec<u8>,
+    /// Whether the body went on.
+    pub(crate) truncated: bool,
+}
+
+/// Reads a body up to a limit; the rest stays unread.
+pub(crate) async fn read_up_to(
+    response: &mut Response,
+    limit: usize,
+) -> Result<Beginning, reqwest::Error> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        let room = limit - bytes.len();
+        if chunk.len() > room {
+            bytes.extend_from_slice(&chunk[..room]);
+            return Ok(Beginning {
+                bytes,
+                truncated: true,
+            });
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(Beginning {
+        bytes,
+        truncated: false,
+    })
+}
+
+/// Says what went wrong in the words of whoever noticed it first. Never says the URL: its query may be private.
+pub(crate) fn reason(error: &reqwest::Error) -> String {
+    if error.is_timeout() {
+        return "it took too long".to_owned();
+    }
+    let mut cause: &dyn StdError = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    match cause.downcast_ref::<io::Error>() {
+        // Without the number, which means nothing to a model.
+        Some(error) if error.raw_os_error().is_some() => error.kind().to_string(),
+        _ => cause.to_string(),
+    }
+}
