@@ -9,7 +9,7 @@ use crate::{
 };
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
-use syn::{Ident, spanned::Spanned};
+use syn::{Ident, LitStr, Type, spanned::Spanned};
 
 pub fn tool_server(attr: TokenStream, tokens: TokenStream) -> TokenStream {
     let errors = Errors::default();
@@ -290,8 +290,8 @@ fn call(item: &Item, home: &Home) -> TokenStream {
 
     let function = &item.function;
     let target = match home {
-        Home::Module => quote!(self::#function),
-        Home::Type(ty) => quote!(<#ty>::#function),
+        Home::Module => quote_spanned!(function.span()=> self::#function),
+        Home::Type(ty) => quote_spanned!(function.span()=> <#ty>::#function),
     };
     if let (Home::Type(ty), true) = (home, item.takes_self) {
         passed.insert(0, quote!(__rt::downcast::<#ty>(#server)));
@@ -338,10 +338,11 @@ fn converses(item: &Item) -> TokenStream {
         Param::Lent(ty) => Some(quote_spanned!(ty.span()=> <#ty as __rt::Lend>::CONVERSES)),
         Param::Sent(_) | Param::Whole(_) => None,
     });
-    let mut lent = lent.peekable();
-    match lent.peek() {
-        Some(_) => quote!(#(#lent)||*),
-        None => quote!(false),
+    let lent: Vec<TokenStream> = lent.collect();
+    if lent.is_empty() {
+        quote!(false)
+    } else {
+        quote!(#(#lent)||*)
     }
 }
 
@@ -391,28 +392,27 @@ fn argument(argument: &Argument) -> TokenStream {
 fn rules(argument: &Argument) -> TokenStream {
     let ty = &argument.ruled;
     let measure = quote_spanned!(ty.span()=> <#ty as __rt::Measured>::MEASURE);
+    let of_value = |rule: &str, expression: &TokenStream| {
+        let rule = Ident::new(rule, expression.span());
+        let value = value_of(ty, expression);
+        quote_spanned!(expression.span()=> __rt::Rule::#rule(#value))
+    };
+    let of_length = |rule: &str, expression: &TokenStream| {
+        let rule = Ident::new(rule, expression.span());
+        quote_spanned!(expression.span()=> __rt::Rule::#rule(#measure, #expression))
+    };
     let rules = argument.rules.iter().map(|rule| match rule {
-        Rule::Minimum(it) => {
-            let value = value_of(ty, it);
-            quote!(__rt::Rule::Minimum(#value))
+        Rule::Minimum(it) => of_value("Minimum", it),
+        Rule::Maximum(it) => of_value("Maximum", it),
+        Rule::ExclusiveMaximum(it) => of_value("ExclusiveMaximum", it),
+        Rule::Example(it) => of_value("Example", it),
+        Rule::MinLength(it) => of_length("MinLength", it),
+        Rule::MaxLength(it) => of_length("MaxLength", it),
+        Rule::ExclusiveMaxLength(it) => {
+            of_length("MaxLength", &quote_spanned!(it.span()=> #it - 1))
         }
-        Rule::Maximum(it) => {
-            let value = value_of(ty, it);
-            quote!(__rt::Rule::Maximum(#value))
-        }
-        Rule::ExclusiveMaximum(it) => {
-            let value = value_of(ty, it);
-            quote!(__rt::Rule::ExclusiveMaximum(#value))
-        }
-        Rule::MinLength(it) => quote!(__rt::Rule::MinLength(#measure, #it)),
-        Rule::MaxLength(it) => quote!(__rt::Rule::MaxLength(#measure, #it)),
-        Rule::ExclusiveMaxLength(it) => quote!(__rt::Rule::MaxLength(#measure, #it - 1)),
         Rule::Pattern(it) => quote!(__rt::Rule::Pattern(#it)),
         Rule::Format(it) => quote!(__rt::Rule::Format(__rt::Format::#it)),
-        Rule::Example(it) => {
-            let value = value_of(ty, it);
-            quote!(__rt::Rule::Example(#value))
-        }
     });
     let rules = quote!(&[#(#rules),*]);
     if argument.is_text {
@@ -424,20 +424,26 @@ fn rules(argument: &Argument) -> TokenStream {
 }
 
 /// The same tokens wherever the type is described or taken: rustc tells the same mistake once.
-fn argument_type(ty: &syn::Type) -> TokenStream {
+fn argument_type(ty: &Type) -> TokenStream {
     quote_spanned!(ty.span()=> __rt::argument::<#ty>())
 }
 
 /// The same tokens wherever the return type is described or converted.
-fn returned(item: &Item, ty: &syn::Type) -> TokenStream {
+fn returned(item: &Item, ty: &Type) -> TokenStream {
     match item.kind {
         Kind::Tool | Kind::Resource => quote_spanned!(ty.span()=> __rt::output::<#ty>()),
         Kind::Prompt => quote_spanned!(ty.span()=> __rt::messages::<#ty>()),
     }
 }
 
-fn value_of(ty: &syn::Type, expression: &TokenStream) -> TokenStream {
-    quote_spanned!(expression.span()=> || __rt::value::<#ty>(#expression))
+/// A value of a type. A text stands for whatever is made of text, so that `"x"` is a good `String`.
+fn value_of(ty: &Type, expression: &TokenStream) -> TokenStream {
+    let span = expression.span();
+    if syn::parse2::<LitStr>(expression.clone()).is_ok() {
+        quote_spanned!(span=> || __rt::value::<#ty>(__rt::made_of(#expression)))
+    } else {
+        quote_spanned!(span=> || __rt::value::<#ty>(#expression))
+    }
 }
 
 fn value(expression: &TokenStream) -> TokenStream {
@@ -445,8 +451,5 @@ fn value(expression: &TokenStream) -> TokenStream {
 }
 
 fn option<T: ToTokens>(it: Option<T>) -> TokenStream {
-    match it {
-        Some(it) => quote!(__rt::Some(#it)),
-        None => quote!(__rt::None),
-    }
+    it.map_or_else(|| quote!(__rt::None), |it| quote!(__rt::Some(#it)))
 }

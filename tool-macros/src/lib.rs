@@ -1,7 +1,8 @@
 //! The macros of `tool-runtime`, which re-exports and documents them.
 //!
-//! An item is read (`source`), understood (`parse` makes a `model`) and written (`expand`). All mistakes are collected
-//! on the way, and the developer's own item always stays, so that one mistake doesn't make its names unknown.
+//! An item is read (`source`), understood (`parse`, `function` and `params` make a `model`) and written (`expand`).
+//! All mistakes are collected on the way, and the developer's own item always stays, so that one mistake doesn't make
+//! its names unknown.
 
 #![expect(
     unreachable_pub,
@@ -12,12 +13,15 @@ mod attributes;
 mod docs;
 mod errors;
 mod expand;
+mod function;
 mod model;
 mod names;
+mod params;
 mod parse;
 mod source;
 mod strip;
 mod types;
+mod uri;
 
 use proc_macro::TokenStream;
 use quote::quote;

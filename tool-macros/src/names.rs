@@ -11,9 +11,13 @@ const LONGEST_TOOL: usize = 46;
 const LONGEST_SERVER: usize = 40;
 const LONGEST_ARGUMENT: usize = 64;
 
+pub const EMPTY: &str = "`name` is empty";
+
 pub fn check_server(name: &LitStr, errors: &Errors) {
     let text = name.value();
-    if text == NAMESPACE {
+    if text.is_empty() {
+        errors.at(name, EMPTY);
+    } else if text == NAMESPACE {
         errors.at(
             name,
             format!(
@@ -49,7 +53,9 @@ pub fn check_function(kind: Kind, name: &LitStr, is_stated: bool, errors: &Error
             format!("; rename the function or write `#[{word}(name = \"{example}\")]`")
         }
     };
-    if !is_spelled(&text, '_') {
+    if text.is_empty() {
+        errors.at(name, EMPTY);
+    } else if !is_spelled(&text, '_') {
         errors.at(
             name,
             format!(
@@ -71,6 +77,10 @@ pub fn check_function(kind: Kind, name: &LitStr, is_stated: bool, errors: &Error
 
 pub fn check_argument(name: &LitStr, errors: &Errors) {
     let text = name.value();
+    if text.is_empty() {
+        errors.at(name, EMPTY);
+        return;
+    }
     let mut characters = text.chars();
     let starts_well = characters
         .next()

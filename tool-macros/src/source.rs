@@ -21,7 +21,7 @@ pub struct Source {
 }
 
 pub enum Member {
-    Function(Function),
+    Function(Box<Function>),
     /// Anything else, not necessarily in one piece.
     Other(TokenStream),
 }
@@ -62,7 +62,7 @@ impl Source {
 
     pub fn functions(&mut self) -> impl Iterator<Item = &mut Function> {
         self.members.iter_mut().filter_map(|it| match it {
-            Member::Function(it) => Some(it),
+            Member::Function(it) => Some(&mut **it),
             Member::Other(_) => None,
         })
     }
@@ -100,7 +100,7 @@ impl Member {
         let error = match ahead.parse() {
             Ok(function) => {
                 input.advance_to(&ahead);
-                return Ok(Self::Function(function));
+                return Ok(Self::Function(Box::new(function)));
             }
             Err(error) => error,
         };

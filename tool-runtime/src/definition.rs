@@ -90,6 +90,7 @@ pub trait SelfStarting: Sized {
     fn make() -> Self;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Default> SelfStarting for T {
     fn make() -> Self {
         T::default()

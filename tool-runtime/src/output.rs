@@ -276,7 +276,17 @@ impl IntoOutput for InputRequired {
     }
 }
 
-impl<T: IntoOutput, E: Into<ToolError>> IntoOutput for Result<T, E> {
+/// A type that a tool can fail with.
+#[diagnostic::on_unimplemented(
+    message = "a tool can't fail with a `{Self}`",
+    label = "not an error that a model can read",
+    note = "fail with a `ToolError`, with text (`String`), or with a type that implements `std::error::Error + Send + Sync`"
+)]
+pub trait Failure: Into<ToolError> {}
+#[diagnostic::do_not_recommend]
+impl<E: Into<ToolError>> Failure for E {}
+
+impl<T: IntoOutput, E: Failure> IntoOutput for Result<T, E> {
     fn schema() -> Option<Schema> {
         T::schema()
     }
@@ -381,7 +391,7 @@ impl IntoMessages for &str {
     }
 }
 
-impl<T: IntoMessages, E: Into<ToolError>> IntoMessages for Result<T, E> {
+impl<T: IntoMessages, E: Failure> IntoMessages for Result<T, E> {
     fn into_messages(self) -> Result<Vec<Message>, ToolError> {
         self.map_err(Into::into)?.into_messages()
     }

@@ -10,7 +10,7 @@ pub use crate::{
     },
     error::{ArgumentError, ToolError},
     name::ToolName,
-    output::{IntoMessages, IntoOutput, Message, Output},
+    output::{Failure, IntoMessages, IntoOutput, Message, Output},
     registry::Environment,
 };
 pub use inventory;
@@ -25,7 +25,7 @@ pub use std::{
 
 use schemars::Schema;
 use serde::Serialize;
-use std::{any::Any, future::Future};
+use std::future::Future;
 
 /// A call whose arguments are taken apart, and which runs in the future.
 pub type Called<'a, T> = Result<BoxFuture<'a, Result<T, ToolError>>, ArgumentError>;
@@ -93,7 +93,25 @@ impl<T: Serialize> Written for T {}
 
 /// A default, a bound or an example as JSON.
 pub fn value<T: Written>(value: T) -> Value {
-    serde_json::to_value(value).expect("what stands in `#[arg]` and `#[tool]` serializes")
+    // By way of text, `0.1_f32` stays 0.1; as a value it would be 0.10000000149011612.
+    serde_json::to_string(&value)
+        .and_then(|json| serde_json::from_str(&json))
+        .expect("what stands in `#[arg]` and `#[tool]` serializes")
+}
+
+/// A type that a text in the source stands for.
+#[diagnostic::on_unimplemented(
+    message = "a text is no `{Self}`",
+    label = "expected a `{Self}`",
+    note = "where a type is made of text (`From<&str>`), the text alone is enough"
+)]
+pub trait MadeOfText: From<&'static str> {}
+#[diagnostic::do_not_recommend]
+impl<T: From<&'static str>> MadeOfText for T {}
+
+/// Makes a value of a text in the source.
+pub fn made_of<T: MadeOfText>(text: &'static str) -> T {
+    T::from(text)
 }
 
 /// Asserts at compile time that a type is text.
@@ -112,14 +130,14 @@ pub fn start_stateless(_: &Environment) -> BoxFuture<'_, Result<Box<Instance>, T
 }
 
 /// Starts a server that has a `Default`.
-pub fn start_default<T: SelfStarting + Any + Send + Sync>(
+pub fn start_default<T: SelfStarting + ToolServer>(
     _: &Environment,
 ) -> BoxFuture<'_, Result<Box<Instance>, ToolError>> {
     Box::pin(async { Ok(Box::new(T::make()) as Box<Instance>) })
 }
 
 /// Puts a started server where its instances live.
-pub fn started<T: Any + Send + Sync, E: Into<ToolError>>(
+pub fn started<T: ToolServer, E: Failure>(
     server: Result<T, E>,
 ) -> Result<Box<Instance>, ToolError> {
     server
