@@ -4,10 +4,10 @@
 //! writes into a path, the request goes to the origin and below the base path of the service, or is not sent. Tokens
 //! are kept in a type that can't be printed, and taken out of what services send back.
 
-use crate::http::{self, Beginning, ClientError};
+use crate::http::{self, Beginning, ClientError, Clients};
 use percent_encoding::percent_decode_str;
 use reqwest::{
-    Client, StatusCode, Url,
+    StatusCode, Url,
     header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION},
 };
 use schemars::JsonSchema;
@@ -16,7 +16,6 @@ use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
-    net::IpAddr,
     str::FromStr,
     time::Duration,
 };
@@ -35,7 +34,7 @@ const MAX_COMPLAINT: usize = 2000;
 /// Calls the services of an operator.
 #[derive(Debug)]
 pub struct ApiGateway {
-    client: Client,
+    clients: Clients,
     services: BTreeMap<String, Service>,
 }
 
@@ -49,7 +48,7 @@ impl ApiGateway {
     )]
     pub async fn start(environment: &Environment) -> Result<Self, StartError> {
         Ok(Self {
-            client: http::client(TIMEOUT)?,
+            clients: Clients::new(TIMEOUT)?,
             services: services(environment)?,
         })
     }
@@ -149,7 +148,8 @@ impl ApiGateway {
         url: Url,
         body: Option<Value>,
     ) -> Result<Answer, CallError> {
-        let mut request = self.client.request(asked.method.into(), url);
+        let client = self.clients.to(&url);
+        let mut request = client.request(asked.method.into(), url);
         if let Some(token) = &service.token {
             request = request.header(AUTHORIZATION, token.header.clone());
         }
@@ -596,15 +596,9 @@ fn service_of<'a>(
 
 fn base_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| error.to_string())?;
-    let host = url.host_str().unwrap_or_default();
-    let loopback = host == "localhost"
-        || host
-            .trim_matches(['[', ']'])
-            .parse()
-            .is_ok_and(|it: IpAddr| it.is_loopback());
     match url.scheme() {
         "https" => {}
-        "http" if loopback => {}
+        "http" if http::is_this_machine(&url) => {}
         "http" => return Err("`http` is only allowed to this machine; use `https`".to_owned()),
         other => return Err(format!("the scheme `{other}` is not HTTP")),
     }

@@ -1,9 +1,9 @@
-//! How our servers speak HTTP: one client each, with limits, and failures in few words.
+//! How our servers speak HTTP: clients made once, with limits, and failures in few words.
 
-use reqwest::{Client, Response, redirect::Policy};
+use reqwest::{Client, Response, Url, redirect::Policy};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt as _;
-use std::{error::Error as StdError, io, sync::Arc, time::Duration};
+use std::{error::Error as StdError, io, net::IpAddr, sync::Arc, time::Duration};
 use thiserror::Error;
 
 /// How long a server may take to accept a connection.
@@ -20,17 +20,49 @@ pub enum ClientError {
     Build(#[from] reqwest::Error),
 }
 
-/// Makes a client whose requests end after `timeout`, the body included, and that follows no redirect: an answer
+/// The clients of one server. Their requests end after a time, the body included, and follow no redirect: an answer
 /// comes from the server that was asked, or there is none.
-pub(crate) fn client(timeout: Duration) -> Result<Client, ClientError> {
-    let client = Client::builder()
-        .tls_backend_preconfigured(tls()?)
-        .redirect(Policy::none())
-        .connect_timeout(CONNECT_TIMEOUT)
-        .timeout(timeout)
-        .user_agent(concat!("clopen-mcp/", env!("CARGO_PKG_VERSION")))
-        .build()?;
-    Ok(client)
+#[derive(Debug)]
+pub(crate) struct Clients {
+    world: Client,
+    this_machine: Client,
+}
+
+impl Clients {
+    pub(crate) fn new(timeout: Duration) -> Result<Self, ClientError> {
+        let tls = tls()?;
+        let builder = || {
+            Client::builder()
+                .tls_backend_preconfigured(tls.clone())
+                .redirect(Policy::none())
+                .connect_timeout(CONNECT_TIMEOUT)
+                .timeout(timeout)
+                .user_agent(concat!("clopen-mcp/", env!("CARGO_PKG_VERSION")))
+        };
+        Ok(Self {
+            world: builder().build()?,
+            this_machine: builder().no_proxy().build()?,
+        })
+    }
+
+    /// Returns the client for a URL: what is meant for this machine is told to no proxy.
+    pub(crate) fn to(&self, url: &Url) -> &Client {
+        if is_this_machine(url) {
+            &self.this_machine
+        } else {
+            &self.world
+        }
+    }
+}
+
+/// Says whether a URL names this machine by an address that can be no other.
+pub(crate) fn is_this_machine(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    host == "localhost"
+        || host
+            .trim_matches(['[', ']'])
+            .parse()
+            .is_ok_and(|it: IpAddr| it.is_loopback())
 }
 
 /// Trusts what the system trusts. A small container has no certificates of its own: there, those of Mozilla.

@@ -1,7 +1,7 @@
 //! The server `weather-service`: the current temperature at a place, from Open-Meteo.
 
-use crate::http::{self, Beginning, ClientError};
-use reqwest::{Client, StatusCode, Url};
+use crate::http::{self, Beginning, ClientError, Clients};
+use reqwest::{StatusCode, Url};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, time::Duration};
@@ -20,7 +20,7 @@ const MAX_REASON: usize = 300;
 /// Asks one Open-Meteo server.
 #[derive(Debug)]
 pub struct WeatherService {
-    client: Client,
+    clients: Clients,
     forecast: Url,
 }
 
@@ -35,7 +35,7 @@ impl WeatherService {
     pub async fn start(environment: &Environment) -> Result<Self, StartError> {
         let base = environment.get(URL_VARIABLE).unwrap_or(PUBLIC_SERVER);
         Ok(Self {
-            client: http::client(TIMEOUT)?,
+            clients: Clients::new(TIMEOUT)?,
             forecast: forecast_of(base)?,
         })
     }
@@ -77,7 +77,13 @@ impl WeatherService {
             .append_pair("temperature_unit", unit.as_str());
 
         let broken = |error: reqwest::Error| self.broken(&error);
-        let mut response = self.client.get(url).send().await.map_err(broken)?;
+        let mut response = self
+            .clients
+            .to(&url)
+            .get(url)
+            .send()
+            .await
+            .map_err(broken)?;
         let status = response.status();
         let Beginning { bytes, truncated } = http::read_up_to(&mut response, MAX_ANSWER)
             .await

@@ -441,6 +441,11 @@ async fn bodies_only_where_they_belong() {
     );
 }
 
+#[test]
+fn proxies_are_for_the_world() {
+    loopback::passes_with_proxy("api_gateway::what_is_sent");
+}
+
 #[tokio::test]
 async fn bad_settings() {
     let start = async |variables: &[(&str, &str)]| {

@@ -135,6 +135,11 @@ async fn slow_answers() {
         .assert_eq(&error.to_string().replace(&url, "http://SERVER"));
 }
 
+#[test]
+fn proxies_are_for_the_world() {
+    loopback::passes_with_proxy("weather_service::temperature_in_both_units");
+}
+
 #[tokio::test]
 async fn bad_settings() {
     let start = async |url| {
