@@ -17,7 +17,14 @@ use syn::{
 
 /// Takes the markers off, and returns the first.
 pub fn marker(function: &mut Function, errors: &Errors) -> Option<(Kind, Attribute)> {
-    let markers = take(&mut function.attrs, is_marker);
+    let mut markers = take(&mut function.attrs, is_marker);
+    for conditional in take(&mut function.attrs, |it| conditional_marker(it).is_some()) {
+        errors.at(
+            &conditional,
+            "a marker has no condition: write it alone, and `#[cfg(…)]` beside it",
+        );
+        markers.extend(conditional_marker(&conditional));
+    }
     let mut markers = markers.into_iter();
     let marker = markers.next()?;
     if let Some(second) = markers.next() {
@@ -30,6 +37,12 @@ pub fn marker(function: &mut Function, errors: &Errors) -> Option<(Kind, Attribu
         .into_iter()
         .find(|it| is_ours(marker.path(), it.word()))?;
     Some((kind, marker))
+}
+
+/// Returns the marker in a `#[cfg_attr(…)]`.
+fn conditional_marker(attr: &Attribute) -> Option<Attribute> {
+    let (_, attrs) = conditional(attr)?;
+    attrs.into_iter().find(is_marker)
 }
 
 /// Takes `#[arg]` off a function that has no marker.
@@ -83,6 +96,7 @@ pub fn item(
     }
     check_signature(kind, signature, errors);
     let takes_self = signature.receiver().is_some();
+    let errors_before = errors.count();
     let mut parsed = Vec::new();
     for input in &mut signature.inputs {
         match input {
@@ -90,9 +104,12 @@ pub fn item(
             FnArg::Typed(it) => parsed.extend(params::param(kind, it, &scope, errors)),
         }
     }
-    params::check(&parsed, errors);
-    if let Some(uri) = &options.uri {
-        uri::check(uri, &parsed, errors);
+    // A parameter that isn't understood would be missed here.
+    if errors.count() == errors_before {
+        params::check(&parsed, errors);
+        if let Some(uri) = &options.uri {
+            uri::check(uri, &parsed, errors);
+        }
     }
     let output = output(kind, &signature.output, &scope, errors);
     Some(Item {
@@ -195,6 +212,14 @@ fn only_cfg(attr: &Attribute) -> Option<Attribute> {
     if attr.path().is_ident("cfg") {
         return Some(attr.clone());
     }
+    let (condition, attrs) = conditional(attr)?;
+    let kept = attrs.iter().filter_map(only_cfg).map(|it| it.meta);
+    let kept: Vec<Meta> = kept.collect();
+    (!kept.is_empty()).then(|| parse_quote!(#[cfg_attr(#condition, #(#kept),*)]))
+}
+
+/// Takes a `#[cfg_attr(…)]` apart: its condition, and the attributes that depend on it.
+fn conditional(attr: &Attribute) -> Option<(Meta, Vec<Attribute>)> {
     if !attr.path().is_ident("cfg_attr") {
         return None;
     }
@@ -203,8 +228,6 @@ fn only_cfg(attr: &Attribute) -> Option<Attribute> {
         .ok()?;
     let mut metas = metas.into_iter();
     let condition = metas.next()?;
-    let kept: Vec<Meta> = metas
-        .filter_map(|meta| only_cfg(&parse_quote!(#[#meta])).map(|it| it.meta))
-        .collect();
-    (!kept.is_empty()).then(|| parse_quote!(#[cfg_attr(#condition, #(#kept),*)]))
+    let attrs = metas.map(|meta| parse_quote!(#[#meta])).collect();
+    Some((condition, attrs))
 }

@@ -181,42 +181,34 @@ fn whole(
 
 /// Checks what can only be seen from all parameters.
 pub fn check(params: &[Param], errors: &Errors) {
+    let mut flattened = params.iter().filter_map(|it| match it {
+        Param::Whole(ty) => Some(ty),
+        Param::Sent(_) | Param::Lent(_) => None,
+    });
+    let is_flattened = flattened.next().is_some();
+    for second in flattened {
+        errors.at(
+            second,
+            "only one argument can take everything that the model sends",
+        );
+    }
     let mut names: Vec<String> = Vec::new();
-    let sent: Vec<&Param> = params
-        .iter()
-        .filter(|it| !matches!(it, Param::Lent(_)))
-        .collect();
-    let is_flattened = sent.iter().any(|it| matches!(it, Param::Whole(_)));
-    for param in &sent {
-        match param {
-            Param::Sent(argument) => {
-                let name = argument.name.value();
-                if is_flattened {
-                    errors.at(
-                        &argument.name,
-                        "with `flatten`, one argument takes everything that the model sends; make this one a field of its type",
-                    );
-                } else if names.contains(&name) {
-                    errors.at(
-                        &argument.name,
-                        format!("another argument is already sent as `{name}`"),
-                    );
-                }
-                names.push(name);
-            }
-            Param::Whole(ty)
-                if sent
-                    .iter()
-                    .filter(|it| matches!(it, Param::Whole(_)))
-                    .count()
-                    > 1 =>
-            {
-                errors.at(
-                    ty,
-                    "only one argument can take everything that the model sends",
-                );
-            }
-            Param::Whole(_) | Param::Lent(_) => {}
+    for param in params {
+        let Param::Sent(argument) = param else {
+            continue;
+        };
+        let name = argument.name.value();
+        if is_flattened {
+            errors.at(
+                &argument.name,
+                "with `flatten`, one argument takes everything that the model sends; make this one a field of its type",
+            );
+        } else if names.contains(&name) {
+            errors.at(
+                &argument.name,
+                format!("another argument is already sent as `{name}`"),
+            );
         }
+        names.push(name);
     }
 }

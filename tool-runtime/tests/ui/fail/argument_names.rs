@@ -12,10 +12,12 @@ mod settings {
         #[arg(name = "1st")] with_digit: u8,
         #[arg(name = "a_name_of_an_argument_that_is_so_long_that_no_model_would_spell_it")]
         too_long: u8,
-        city: u8,
-        #[arg(name = "city")] town: u8,
     ) {
     }
+
+    /// Has a name twice.
+    #[tool]
+    pub fn twice(city: u8, #[arg(name = "city")] town: u8) {}
 }
 
 fn main() {}

@@ -53,6 +53,12 @@ mod uris {
     pub fn always(first: Option<usize>, #[arg(default = 1)] second: usize) {
         let _ = (first, second);
     }
+
+    /// Borrowed; that its argument is missing would be said in vain.
+    #[resource(uri = "notes://by/{name}")]
+    pub fn borrowed(name: &str) {
+        let _ = name;
+    }
 }
 
 fn main() {}
