@@ -13,3 +13,8 @@ mod telemetry;
 
 pub use app::{Bridge, StartError, dispatcher};
 pub use cli::main;
+
+/// The README's program compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -1,4 +1,4 @@
-//! Write a tool once, as an annotated async function; call it from every agent.
+#![doc = include_str!("guide.md")]
 
 extern crate self as tool_runtime;
 

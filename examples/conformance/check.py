@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""check.py BINARY: runs MCP's official conformance suite against the server BINARY, in every version of the protocol.
+
+The suite and the Node.js that it needs come from the npm registry, pinned, into ~/.cache/clopen-mcp/conformance (or
+CONFORMANCE_DIR). What is expected to fail stands in expected_failures.txt, a line `VERSION SCENARIO` each; the check fails
+when anything else fails or warns, and also when something in that file passes, so that the file never says more than is
+true.
+"""
+import collections, json, os, pathlib, re, subprocess, sys, tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+CACHE = pathlib.Path(os.environ.get("CONFORMANCE_DIR", pathlib.Path.home() / ".cache/clopen-mcp/conformance"))
+PACKAGES = ["node@22.23.3", "@modelcontextprotocol/conformance@0.2.0-alpha.12"]
+VERSIONS = ["2025-06-18", "2025-11-25", "2026-07-28"]
+REQUIREMENTS = ["2025-11-25", "2026-07-28"]
+
+
+def install():
+    suite = CACHE / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
+    if not suite.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        (CACHE / "package.json").write_text('{"private": true}')
+        command = ["npm", "install", "--no-fund", "--no-audit", "--silent", *PACKAGES]
+        subprocess.run(command, cwd=CACHE, check=True)
+    return [str(CACHE / "node_modules/.bin/node"), str(suite)]
+
+
+def start(binary, data):
+    command = [binary, "--no-auth", "--listen", "127.0.0.1:0", "--data", data]
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    for line in server.stderr:
+        found = re.search(r"listens on (http://\S+)", line)
+        if found:
+            return server, found[1]
+    sys.exit(f"{binary} ended before it listened")
+
+
+def scenarios(folder):
+    """Each scenario's name with what went wrong in it."""
+    for file in sorted(pathlib.Path(folder).rglob("checks.json")):
+        name = re.sub(r"^server-(.*?)-\d{4}-\d\d-\d\dT.*$", r"\1", file.parent.name)
+        checks = json.loads(file.read_text())
+        yield name, [c for c in checks if c["status"] in ("FAILURE", "WARNING")], collections.Counter(c["status"] for c in checks)
+
+
+def main():
+    suite = install()
+    expected = {tuple(line.split()) for line in (HERE / "expected_failures.txt").read_text().splitlines() if line.strip()}
+    extensions = re.findall(r"- (\S+) \[extension\]", subprocess.run([*suite, "list", "--server"], capture_output=True, text=True, check=True).stdout)
+    met, unexpected = set(), []
+    passed = collections.Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        server, url = start(sys.argv[1], folder + "/data")
+        # The server writes into a pipe that somebody must read.
+        drain = subprocess.Popen(["cat"], stdin=server.stderr, stdout=subprocess.DEVNULL)
+        try:
+            runs = [(v, ["--suite", "all", "--spec-version", v]) for v in VERSIONS]
+            runs += [(f"requirements-{v}", ["--requirements", v]) for v in REQUIREMENTS]
+            runs += [("extension", ["--scenario", name]) for name in extensions]
+            for run, arguments in runs:
+                out = tempfile.mkdtemp(dir=folder)
+                subprocess.run([*suite, "server", "--url", url, *arguments, "-o", out], capture_output=True, timeout=600)
+                seen = list(scenarios(out))
+                if not seen:
+                    unexpected.append(f"{run} {arguments}: the suite ran nothing")
+                for name, wrong, counts in seen:
+                    key = (run, name)
+                    if not wrong:
+                        passed[run] += 1
+                    elif key in expected:
+                        met.add(key)
+                    else:
+                        unexpected += [f"{run} {name}: {c['status']} {c['id']}: {(c.get('errorMessage') or '')[:300]}" for c in wrong]
+        finally:
+            server.terminate()
+            server.wait(timeout=30)
+            drain.wait(timeout=30)
+    for run, count in passed.items():
+        print(f"{run}: {count} scenarios passed")
+    unexpected += [f"{' '.join(key)}: expected to fail, and passes; take it out of expected_failures.txt" for key in sorted(expected - met)]
+    print(f"conformance: {sum(passed.values())} passed, {len(unexpected)} failed")
+    for line in unexpected:
+        print(line, file=sys.stderr)
+    sys.exit(1 if unexpected else 0)
+
+
+if __name__ == "__main__":
+    main()
