@@ -169,9 +169,12 @@ impl<T> Sent<T> {
 }
 
 fn parse<T: DeserializeOwned>(json: &str, name: Option<&'static str>) -> Result<T, ArgumentError> {
-    serde_json::from_str(json).map_err(|error| ArgumentError {
-        name,
-        reason: error.to_string(),
+    serde_json::from_str(json).map_err(|error| {
+        let reason = error.to_string();
+        // The place is one in a piece that the model never saw.
+        let place = format!(" at line {} column {}", error.line(), error.column());
+        let reason = reason.strip_suffix(&place).unwrap_or(&reason).to_owned();
+        ArgumentError { name, reason }
     })
 }
 

@@ -133,7 +133,7 @@ impl Check {
     }
 
     /// Repairs what is plainly meant (a list, an object or a number sent as text, where the schema wants the real
-    /// thing), or says everything that is wrong.
+    /// thing; a whole number written as a fraction; `null` for what may be left out), or says everything that is wrong.
     pub fn repair(&self, json: &str) -> Result<Repaired, Vec<Violation>> {
         let mut value: Value = serde_json::from_str(json).map_err(|error| {
             let message = format!("the arguments are not JSON: {error}");
@@ -143,7 +143,6 @@ impl Check {
             let message = format!("the arguments must be an object, not {}", quoted(&value));
             return Err(vec![whole(message)]);
         }
-        self.drop_nulls(&mut value);
         let root = Value::Object((*self.schema).clone());
         let mut paths = Vec::new();
         mend(&mut value, &root, &root, &mut String::new(), &mut paths);
@@ -250,7 +249,8 @@ fn characters(json: &str) -> Option<usize> {
     }
 }
 
-/// Puts the real thing where text stands for it, guided by the schema. Text that the schema allows is never touched.
+/// Puts the real thing where something else stands for it, guided by the schema. Text that the schema allows is never
+/// touched.
 fn mend(
     value: &mut Value,
     schema: &Value,
@@ -261,9 +261,7 @@ fn mend(
     let Some(schema) = resolved(schema, root) else {
         return;
     };
-    if let Value::String(text) = value
-        && let Some(real) = meant(text, schema)
-    {
+    if let Some(real) = meant(value, schema) {
         *value = real;
         paths.push(path.clone());
     }
@@ -272,6 +270,11 @@ fn mend(
         Value::Object(object) => {
             let properties = schema.get("properties");
             let others = schema.get("additionalProperties");
+            object.retain(|name, value| {
+                let own = properties.and_then(|it| it.get(name));
+                let is_required = || strings(schema.get("required")).any(|it| it == name);
+                !value.is_null() || own.is_none_or(|it| is_required() || allows_null(it))
+            });
             for (name, value) in object {
                 let own = properties.and_then(|it| it.get(name)).or(others);
                 if let Some(schema) = own {
@@ -297,36 +300,68 @@ fn mend(
     }
 }
 
-/// Follows a local `$ref`; several in a row end somewhere, or nowhere.
+/// Follows a local `$ref`, and the only branch that isn't `null`; several in a row end somewhere, or nowhere.
 fn resolved<'s>(mut schema: &'s Value, root: &'s Value) -> Option<&'s Value> {
     for _ in 0..16 {
-        match schema.get("$ref").and_then(Value::as_str) {
-            Some(reference) => schema = root.pointer(reference.strip_prefix('#')?)?,
-            None => return Some(schema),
-        }
+        schema = if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+            root.pointer(reference.strip_prefix('#')?)?
+        } else if let Some(branch) = only_branch(schema) {
+            branch
+        } else {
+            return Some(schema);
+        };
     }
     None
 }
 
-/// What a text stands for, if the schema wants one other type and the text is exactly that.
-fn meant(text: &str, schema: &Value) -> Option<Value> {
+fn only_branch(schema: &Value) -> Option<&Value> {
+    let branches = schema.get("anyOf").or_else(|| schema.get("oneOf"))?;
+    let mut branches = branches
+        .as_array()?
+        .iter()
+        .filter(|it| it.get("type").is_none_or(|kind| kind != "null"));
+    let only = branches.next()?;
+    branches.next().is_none().then_some(only)
+}
+
+/// What a value stands for, if the schema wants another type and the value is plainly that.
+fn meant(value: &Value, schema: &Value) -> Option<Value> {
     let kinds: Vec<&str> = match schema.get("type")? {
         Value::String(kind) => vec![kind],
         kinds => strings(Some(kinds)).collect(),
     };
-    if kinds.contains(&"string") {
-        return None;
+    match value {
+        Value::String(text) if !kinds.contains(&"string") => {
+            let real: Value = serde_json::from_str(text).ok()?;
+            kinds.iter().find_map(|kind| match *kind {
+                "array" => real.is_array().then(|| real.clone()),
+                "object" => real.is_object().then(|| real.clone()),
+                "number" => real.is_number().then(|| real.clone()),
+                "integer" => integer(&real),
+                "boolean" => real.is_boolean().then(|| real.clone()),
+                _ => None,
+            })
+        }
+        Value::Number(number) if number.is_f64() && !kinds.contains(&"number") => {
+            let is_wanted = kinds.contains(&"integer");
+            is_wanted.then(|| integer(value)).flatten()
+        }
+        _ => None,
     }
-    let real: Value = serde_json::from_str(text).ok()?;
-    let fits = kinds.iter().any(|kind| match *kind {
-        "array" => real.is_array(),
-        "object" => real.is_object(),
-        "number" => real.is_number(),
-        "integer" => real.is_i64() || real.is_u64(),
-        "boolean" => real.is_boolean(),
-        _ => false,
-    });
-    fits.then_some(real)
+}
+
+/// A whole number, also one that is written as a fraction (`5.0`), if it can be told exactly.
+fn integer(value: &Value) -> Option<Value> {
+    let number = value.as_number()?;
+    if !number.is_f64() {
+        return Some(value.clone());
+    }
+    let fraction = number.as_f64().filter(|it| it.fract() == 0.0)?;
+    let digits = format!("{fraction:.0}");
+    let signed = digits.parse::<i64>().map(Value::from);
+    signed
+        .or_else(|_| digits.parse::<u64>().map(Value::from))
+        .ok()
 }
 
 /// Says in our words what jsonschema found; most errors stand for one violation.
