@@ -123,10 +123,13 @@ pub struct ToolDefinition {
     /// Arguments of good calls.
     pub examples: &'static [fn() -> Value],
     /// Further facts for clients, published as `_meta`.
-    pub meta: &'static [(&'static str, fn() -> Value)],
+    pub meta: &'static [Fact],
     /// How it is called.
     pub call: Call<Output>,
 }
+
+/// A further fact about a tool: its key, and what makes its value.
+pub type Fact = (&'static str, fn() -> Value);
 
 /// Something that a caller must bring before a tool runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

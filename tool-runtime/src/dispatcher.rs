@@ -2,7 +2,7 @@
 
 use crate::{
     context::{Caller, Context},
-    definition::{BoxFuture, Requirement},
+    definition::{BoxFuture, Requirement, ToolServer as _},
     error::{CallError, ToolError, Violation, did_you_mean},
     limits::{Limits, Results},
     name::Ambiguous,
@@ -95,7 +95,7 @@ impl Dispatcher {
         limits: Limits,
         observers: Vec<Arc<dyn Observer>>,
     ) -> Result<Self, RegistryError> {
-        let results = Results::default();
+        let results = Results::new(limits.output);
         let registry = registry.with(results.clone())?;
         let mut providers: Vec<Arc<dyn Provider>> = vec![Arc::new(registry)];
         providers.extend(further);
@@ -111,9 +111,9 @@ impl Dispatcher {
 
     /// Turns on what a selection says, from the next call on. One that names what does not exist changes nothing.
     pub fn select(&self, selection: Selection) -> Result<(), SelectionError> {
-        let view = View::new(&self.providers, selection.clone());
         let servers: Vec<_> = self.providers.iter().flat_map(|it| it.servers()).collect();
         selection.check(&servers)?;
+        let view = View::new(&self.providers, selection);
         self.view.store(Arc::new(view));
         Ok(())
     }
@@ -164,9 +164,10 @@ impl Dispatcher {
         trace: &mut Trace,
     ) -> Result<Output, CallError> {
         let view = self.view.load();
-        let (provider, tool) = view.find(name, &context.caller)?;
-        let (provider, tool) = (&*self.providers[provider], tool.clone());
+        let found = view.find(name, &context.caller)?;
+        let (provider, tool) = (&*self.providers[found.provider], found.tool.clone());
         trace.tool = Some(tool.clone());
+        found.callable?;
         drop(view);
         permit(&tool, &context.caller)?;
         let running = prepare(provider, &tool, arguments, context, &mut trace.repaired)?;
@@ -187,9 +188,10 @@ impl Dispatcher {
         if tool.wraps_output {
             wrap(&mut output);
         }
-        trace.cut = self
-            .results
-            .cut(&mut output, self.limits.output, &context.caller);
+        // A piece of a result keeps to the limit by itself; cut once more, it could never be read to the end.
+        if *tool.server != *Results::DEFINITION.name {
+            trace.cut = self.results.cut(&mut output, &context.caller);
+        }
         Ok(output)
     }
 
@@ -372,14 +374,15 @@ async fn run<T>(
 ) -> Ended<T> {
     let mut running = AssertUnwindSafe(running).catch_unwind();
     // Most calls are ready at once, and need neither a timer nor a place in the list of those to be cancelled.
-    let done = match (&mut running).now_or_never() {
-        Some(done) => done,
-        None => tokio::select! {
+    let done = if let Some(done) = (&mut running).now_or_never() {
+        done
+    } else {
+        tokio::select! {
             biased;
             done = &mut running => done,
             () = context.cancellation.cancelled() => return Ended::Cancelled,
             () = tokio::time::sleep(limit) => return Ended::TimedOut,
-        },
+        }
     };
     match done {
         Ok(result) => Ended::Done(result),
@@ -397,7 +400,7 @@ fn panicked(tool: &Tool, message: String) -> CallError {
     tracing::error!(
         server = &*tool.server,
         tool = tool.name,
-        message,
+        panic = message,
         "a tool panicked"
     );
     let tool = tool.name.clone();

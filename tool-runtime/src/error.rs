@@ -1,7 +1,11 @@
 //! Why a tool failed (words for the model), and why a call did not happen.
 
 use crate::name::Ambiguous;
-use std::{error::Error as StdError, fmt, time::Duration};
+use std::{
+    error::Error as StdError,
+    fmt::{self, Write as _},
+    time::Duration,
+};
 use thiserror::Error;
 
 /// Why a tool failed, in words for the model.
@@ -106,7 +110,7 @@ pub enum CallError {
         reason: String,
     },
     /// The caller may not do this.
-    #[error("`{tool}` needs the scope{} {}, which this caller has not been given", if .missing.len() == 1 { "" } else { "s" }, list(.missing))]
+    #[error("`{tool}` needs the scope{} {}, which this caller has not been given", if .missing.len() == 1 { "" } else { "s" }, joined(.missing, "and"))]
     Forbidden {
         /// Name of the tool.
         tool: String,
@@ -173,13 +177,17 @@ impl CallError {
 
 /// Joins names as `` `a`, `b` or `c` ``.
 pub(crate) fn list<S: AsRef<str>>(names: &[S]) -> String {
+    joined(names, "or")
+}
+
+fn joined<S: AsRef<str>>(names: &[S], word: &str) -> String {
     let quoted: Vec<String> = names
         .iter()
         .map(|it| format!("`{}`", it.as_ref()))
         .collect();
     match quoted.split_last() {
         Some((last, [])) => last.clone(),
-        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        Some((last, others)) => format!("{} {word} {last}", others.join(", ")),
         None => String::new(),
     }
 }
@@ -193,7 +201,11 @@ pub(crate) fn did_you_mean<S: AsRef<str>>(similar: &[S]) -> String {
 }
 
 fn lines(violations: &[Violation]) -> String {
-    violations.iter().map(|it| format!("\n- {it}")).collect()
+    let mut lines = String::new();
+    for violation in violations {
+        write!(lines, "\n- {violation}").expect("writing to a String does not fail");
+    }
+    lines
 }
 
 fn seconds(duration: Duration) -> String {

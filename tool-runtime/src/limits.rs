@@ -32,15 +32,25 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            time: Duration::from_secs(60),
+            time: Duration::from_mins(1),
             output: 80_000,
         }
     }
 }
 
 /// The results that were too long to be given whole, to be read on with `read_result`.
-#[derive(Clone, Debug, Default)]
-pub struct Results(Arc<Mutex<VecDeque<Kept>>>);
+#[derive(Clone, Debug)]
+pub struct Results {
+    kept: Arc<Mutex<VecDeque<Kept>>>,
+    /// How many bytes of text a result may have.
+    limit: usize,
+}
+
+impl Default for Results {
+    fn default() -> Self {
+        Self::new(Limits::default().output)
+    }
+}
 
 #[derive(Debug)]
 struct Kept {
@@ -60,7 +70,11 @@ impl Results {
         open_world = false,
         title = "Read on in a cut result"
     )]
-    async fn read_result(
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "what the model sends is taken by value"
+    )]
+    fn read_result(
         &self,
         /// The handle of the result.
         handle: String,
@@ -79,7 +93,8 @@ impl Results {
         let rest = text
             .get(start..)
             .ok_or("the offset must be one that stands in a cut result")?;
-        let end = start + boundary(rest, usize::try_from(length)?);
+        let length = usize::try_from(length)?.min(self.limit);
+        let end = start + boundary(rest, length);
         let mut piece = text[start..end].to_owned();
         if end < text.len() {
             note(&mut piece, end, text.len(), &handle);
@@ -89,15 +104,23 @@ impl Results {
 }
 
 impl Results {
+    /// Keeps what is longer than this many bytes.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            kept: Arc::default(),
+            limit,
+        }
+    }
+
     fn get(&self, handle: &str, caller: &Caller) -> Option<Arc<str>> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let mut own = kept.iter().filter(|it| it.principal == caller.principal);
         own.find(|it| it.handle == handle).map(|it| it.text.clone())
     }
 
     fn keep(&self, text: String, caller: &Caller) -> String {
         let handle = handle();
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push_back(Kept {
             handle: handle.clone(),
             principal: caller.principal.clone(),
@@ -111,12 +134,13 @@ impl Results {
         handle
     }
 
-    /// Cuts an output that is longer than a limit, at a character boundary, and keeps the whole for
+    /// Cuts an output that is longer than the limit, at a character boundary, and keeps the whole for
     /// [`Results::read_result`]. Returns how many bytes of text it had, if it was cut.
     ///
     /// Structured data can't be cut: it is left out, and since its tool promises it, the result is marked as an error,
     /// whose text is the beginning of the data.
-    pub(crate) fn cut(&self, output: &mut Output, limit: usize, caller: &Caller) -> Option<usize> {
+    pub(crate) fn cut(&self, output: &mut Output, caller: &Caller) -> Option<usize> {
+        let limit = self.limit;
         let of_text = output.content.iter().filter_map(Content::as_text);
         let length: usize = of_text.map(str::len).sum();
         let structured = output.structured.as_ref().map_or(0, |it| it.get().len());
@@ -141,9 +165,11 @@ impl Results {
     }
 }
 
-/// The greatest length up to a limit that ends between two characters.
+/// The greatest length up to a limit that ends between two characters; at least one character, so that whoever reads
+/// on gets to the end.
 fn boundary(text: &str, limit: usize) -> usize {
-    text.floor_char_boundary(limit)
+    let first = text.chars().next().map_or(0, char::len_utf8);
+    text.floor_char_boundary(limit).max(first)
 }
 
 fn note(text: &mut String, end: usize, total: usize, handle: &str) {

@@ -86,8 +86,13 @@ impl Names {
         let full: Vec<String> = entries.iter().map(|(s, t)| full_name(s, t)).collect();
         let listed = list(&entries);
         let mut names = Self::default();
+        // What a server calls its own tool, unless that looks like an engine's spelling of another.
+        let own = entries
+            .iter()
+            .map(|(_, tool)| if is_namespaced(tool) { "" } else { tool });
+        names.know_exactly(own);
+        names.know_exactly(full.iter().map(String::as_str));
         for (index, (server, tool)) in entries.iter().enumerate() {
-            names.exact.insert(full[index].clone(), index);
             let spellings = [
                 fold(tool),
                 fold(&format!("{server}_{tool}")),
@@ -111,6 +116,18 @@ impl Names {
         }
     }
 
+    /// Makes each of these names mean its entry, but one that stands for several.
+    fn know_exactly<'n>(&mut self, names: impl Iterator<Item = &'n str> + Clone) {
+        let uses = count(names.clone());
+        for (index, name) in names.enumerate() {
+            if uses[name] == 1 {
+                self.exact.insert(name.to_owned(), index);
+            } else {
+                self.exact.remove(name);
+            }
+        }
+    }
+
     /// Returns the name that a list shows for an entry.
     pub fn listed(&self, index: usize) -> &str {
         &self.listed[index]
@@ -122,14 +139,23 @@ impl Names {
     /// the namespace in every engine's form (`mcp__clopen-mcp__x`, `clopen-mcp_x`, `clopen-mcp-x`, …). Letters count
     /// as written; what is no letter and no digit separates. Nothing is ever guessed.
     pub fn resolve(&self, spelled: &str) -> Result<Option<usize>, Ambiguous> {
+        self.resolve_among(spelled, |_| true)
+    }
+
+    /// Does the same for somebody who knows of these entries only.
+    pub(crate) fn resolve_among(
+        &self,
+        spelled: &str,
+        is_known: impl Fn(usize) -> bool,
+    ) -> Result<Option<usize>, Ambiguous> {
         if let Some(index) = self.exact.get(spelled) {
-            return Ok(Some(*index));
+            return Ok(Some(*index).filter(|it| is_known(*it)));
         }
         let folded = fold(spelled);
         let mut meant = Vec::new();
         for rest in without_prefixes(&folded) {
             for index in self.folded.get(rest).into_iter().flatten() {
-                if !meant.contains(index) {
+                if is_known(*index) && !meant.contains(index) {
                     meant.push(*index);
                 }
             }
@@ -163,6 +189,14 @@ fn without_prefixes(folded: &str) -> impl Iterator<Item = &str> {
         .filter_map(|it| folded.strip_prefix(it))
 }
 
+/// Whether a name looks like an engine's spelling of some tool.
+fn is_namespaced(name: &str) -> bool {
+    let folded = fold(name);
+    ["mcp_clopen_mcp", "clopen_mcp"]
+        .iter()
+        .any(|it| folded.starts_with(it))
+}
+
 /// Spells a name so that all engines' replacements of separators make no difference.
 fn fold(name: &str) -> String {
     let mut folded = String::with_capacity(name.len());
@@ -179,52 +213,54 @@ fn fold(name: &str) -> String {
 
 fn list(entries: &[(&str, &str)]) -> Vec<String> {
     let bare: Vec<String> = entries.iter().map(|(_, tool)| adapted(tool)).collect();
-    let uses = count(bare.iter());
+    let uses = count(bare.iter().map(String::as_str));
     let candidates: Vec<String> = entries
         .iter()
         .zip(&bare)
         .map(|((server, tool), bare)| {
-            if uses[bare] == 1 {
+            if uses[bare.as_str()] == 1 {
                 bare.clone()
             } else {
                 adapted(&format!("{server}_{tool}"))
             }
         })
         .collect();
-    let uses = count(candidates.iter());
+    let full: HashSet<String> = entries.iter().map(|(s, t)| full_name(s, t)).collect();
+    let uses = count(candidates.iter().map(String::as_str));
+    let is_free = |it: &str| uses[it] == 1 && !full.contains(it);
     let mut taken: HashSet<String> = candidates
         .iter()
-        .filter(|it| uses[*it] == 1)
+        .filter(|it| is_free(it))
         .cloned()
         .collect();
     entries
         .iter()
-        .zip(candidates)
+        .zip(&candidates)
         .map(|((server, tool), candidate)| {
-            if uses[&candidate] == 1 {
-                return candidate;
+            if is_free(candidate) {
+                return candidate.clone();
             }
             let full = full_name(server, tool);
-            let mut name = with_hash(&candidate, &full);
+            let mut name = with_hash(candidate, &full);
             // Two hashes of eight digits meet once in four thousand million pairs; even then no tool may hide another.
             while !taken.insert(name.clone()) {
-                name = with_hash(&candidate, &name);
+                name = with_hash(candidate, &name);
             }
             name
         })
         .collect()
 }
 
-fn count<'n>(names: impl Iterator<Item = &'n String>) -> HashMap<String, usize> {
+fn count<'n>(names: impl Iterator<Item = &'n str>) -> HashMap<&'n str, usize> {
     let mut uses = HashMap::new();
     for name in names {
-        *uses.entry(name.clone()).or_default() += 1;
+        *uses.entry(name).or_default() += 1;
     }
     uses
 }
 
-/// A name of at most [`LONGEST`] characters out of `[A-Za-z0-9_-]`; one that had to change carries a hash of the
-/// original, so that it stays the same and meets no other.
+/// A name of at most [`LONGEST`] characters out of `[A-Za-z0-9_-]`; one that had to change, that has nothing but
+/// separators, or that could be taken for an engine's spelling of another, carries a hash of the original, so that it stays the same and meets no other.
 fn adapted(name: &str) -> String {
     let clean: String = name
         .chars()
@@ -233,7 +269,8 @@ fn adapted(name: &str) -> String {
             _ => '_',
         })
         .collect();
-    if clean == name && name.len() <= LONGEST {
+    let is_clear = !fold(name).is_empty() && !is_namespaced(name);
+    if clean == name && name.len() <= LONGEST && is_clear {
         clean
     } else {
         with_hash(&clean, name)

@@ -142,6 +142,13 @@ impl Resource {
         self.uri.contains('{')
     }
 
+    /// Returns how many bytes of the URI are the same in all of this family.
+    pub(crate) fn literals(&self) -> usize {
+        let variables = self.uri.split('{').skip(1);
+        let variables = variables.filter_map(|it| it.find('}').map(|end| end + 2));
+        self.uri.len() - variables.sum::<usize>()
+    }
+
     /// Returns the variables of a URI of this family; `None` if it is of another.
     ///
     /// A variable is never empty and holds no `/` unless it is the last; it is percent-decoded.
@@ -179,8 +186,8 @@ fn percent_decoded(text: &str) -> Option<String> {
         rest = after;
         if byte == b'%' {
             let (digits, after) = rest.split_at_checked(2)?;
-            let digits = std::str::from_utf8(digits).ok()?;
-            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            let [high, low] = [digits[0], digits[1]].map(|it| char::from(it).to_digit(16));
+            bytes.push(u8::try_from(high? * 16 + low?).ok()?);
             rest = after;
         } else {
             bytes.push(byte);

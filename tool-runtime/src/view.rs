@@ -9,6 +9,7 @@ use crate::{
 };
 use serde::Serialize;
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, HashSet},
     sync::Arc,
 };
@@ -35,6 +36,18 @@ struct Offered<T> {
     on: bool,
     unavailable: Option<Arc<Server>>,
 }
+
+/// The tool that a name means.
+#[derive(Debug)]
+pub(crate) struct Found<'v> {
+    pub(crate) provider: usize,
+    pub(crate) tool: &'v Arc<Tool>,
+    /// Whether it runs and is on.
+    pub(crate) callable: Result<(), CallError>,
+}
+
+/// A prompt with its provider, or the names of those that look like it.
+type FoundPrompt<'v> = Result<(usize, &'v Arc<Prompt>), Vec<String>>;
 
 /// A tool under the name that a list shows.
 #[derive(Debug)]
@@ -135,11 +148,11 @@ impl View {
 
     /// Returns the tools that a caller can call, under their listed names.
     pub fn tools<'v>(&'v self, caller: &'v Caller) -> impl Iterator<Item = Listed<'v, Tool>> {
-        self.tools.iter().enumerate().filter_map(|(index, it)| {
-            (it.on && caller.reaches(&it.item)).then(|| Listed {
-                name: self.tool_names.listed(index),
-                item: &*it.item,
-            })
+        let tools = self.tools.iter().enumerate();
+        let reached = tools.filter(|(_, it)| it.on && caller.reaches(&it.item));
+        reached.map(|(index, it)| Listed {
+            name: self.tool_names.listed(index),
+            item: &*it.item,
         })
     }
 
@@ -154,11 +167,11 @@ impl View {
 
     /// Returns the prompts that a caller can use, under their listed names.
     pub fn prompts<'v>(&'v self, caller: &'v Caller) -> impl Iterator<Item = Listed<'v, Prompt>> {
-        self.prompts.iter().enumerate().filter_map(|(index, it)| {
-            (it.on && caller.reaches_server(&it.item.server)).then(|| Listed {
-                name: self.prompt_names.listed(index),
-                item: &*it.item,
-            })
+        let prompts = self.prompts.iter().enumerate();
+        let reached = prompts.filter(|(_, it)| it.on && caller.reaches_server(&it.item.server));
+        reached.map(|(index, it)| Listed {
+            name: self.prompt_names.listed(index),
+            item: &*it.item,
         })
     }
 
@@ -229,32 +242,31 @@ impl View {
         &self.notes
     }
 
-    /// Returns the tool that a caller means, if it may know of it, with its provider.
-    pub(crate) fn find(
-        &self,
-        spelled: &str,
-        caller: &Caller,
-    ) -> Result<(usize, &Arc<Tool>), CallError> {
-        let found = self.tool_names.resolve(spelled)?;
+    /// Returns the tool that a caller means, if it may know of it.
+    pub(crate) fn find(&self, spelled: &str, caller: &Caller) -> Result<Found<'_>, CallError> {
         // What a caller may not know of looks like what does not exist.
-        let found = found
-            .map(|it| &self.tools[it])
-            .filter(|it| caller.reaches(&it.item));
-        let Some(offered) = found else {
+        let found = self
+            .tool_names
+            .resolve_among(spelled, |it| caller.reaches(&self.tools[it].item))?;
+        let Some(offered) = found.map(|it| &self.tools[it]) else {
             let name = spelled.to_owned();
             let mut similar = self.tool_names.similar(spelled);
             similar.retain(|it| self.tools(caller).any(|listed| listed.name == it));
             return Err(CallError::Unknown { name, similar });
         };
         let tool = &offered.item;
-        if let Some(server) = &offered.unavailable {
-            return Err(unavailable(server));
-        }
-        if !offered.on {
-            let name = full_name(&tool.server, &tool.name);
-            return Err(CallError::Disabled { name });
-        }
-        Ok((offered.provider, tool))
+        let callable = match &offered.unavailable {
+            Some(server) => Err(unavailable(server)),
+            None if offered.on => Ok(()),
+            None => Err(CallError::Disabled {
+                name: full_name(&tool.server, &tool.name),
+            }),
+        };
+        Ok(Found {
+            provider: offered.provider,
+            tool,
+            callable,
+        })
     }
 
     pub(crate) fn find_resource(
@@ -266,29 +278,28 @@ impl View {
             .resources
             .iter()
             .filter(|it| it.on && caller.reaches_server(&it.item.server));
-        let mut matching = reached.filter_map(|it| Some((it, it.item.matches(uri)?)));
-        let (offered, variables) = matching.next()?;
+        let matching = reached.filter_map(|it| Some((it, it.item.matches(uri)?)));
+        // The one that says most about the URI; the first of several that say as much.
+        let (offered, variables) = matching.min_by_key(|(it, _)| Reverse(it.item.literals()))?;
         Some((offered.provider, &offered.item, variables))
     }
 
-    /// The prompt that a caller means, with its provider, or the names of those that look like it.
+    /// Returns the prompt that a caller means.
     pub(crate) fn find_prompt(
         &self,
         spelled: &str,
         caller: &Caller,
-    ) -> Result<Result<(usize, &Arc<Prompt>), Vec<String>>, Ambiguous> {
-        let found = self.prompt_names.resolve(spelled)?;
-        let found = found
-            .map(|it| &self.prompts[it])
-            .filter(|it| it.on && caller.reaches_server(&it.item.server));
-        Ok(match found {
-            Some(offered) => Ok((offered.provider, &offered.item)),
-            None => {
-                let mut similar = self.prompt_names.similar(spelled);
-                similar.retain(|it| self.prompts(caller).any(|listed| listed.name == it));
-                Err(similar)
-            }
-        })
+    ) -> Result<FoundPrompt<'_>, Ambiguous> {
+        let found = self.prompt_names.resolve_among(spelled, |it| {
+            let it = &self.prompts[it];
+            it.on && caller.reaches_server(&it.item.server)
+        })?;
+        let found = found.map(|it| &self.prompts[it]);
+        Ok(found.map(|it| (it.provider, &it.item)).ok_or_else(|| {
+            let mut similar = self.prompt_names.similar(spelled);
+            similar.retain(|it| self.prompts(caller).any(|listed| listed.name == it));
+            similar
+        }))
     }
 }
 
