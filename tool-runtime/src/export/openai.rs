@@ -73,75 +73,140 @@ pub(super) fn in_words(content: &Content) -> String {
     }
 }
 
-/// Rewrites a schema for strict mode: every property required, those that were optional nullable, every object closed
-/// (<https://platform.openai.com/docs/guides/structured-outputs>). `None` where strict mode has no words for it.
+/// The forms of text that strict mode knows.
+const FORMATS: [&str; 9] = [
+    "date-time",
+    "time",
+    "date",
+    "duration",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "uuid",
+];
+
+/// Rewrites the schema of arguments for strict mode: every property required, those that were optional nullable, every
+/// object closed (<https://platform.openai.com/docs/guides/structured-outputs>). `None` where strict mode has no words
+/// for it.
 fn strict(schema: &Value) -> Option<Value> {
+    let is_choice = ["anyOf", "oneOf"].iter().any(|it| schema.get(it).is_some());
+    if is_choice {
+        return None;
+    }
+    strict_part(schema)
+}
+
+fn strict_part(schema: &Value) -> Option<Value> {
     let schema = schema.as_object()?;
-    let typed = ["type", "enum", "const", "anyOf", "oneOf", "$ref"];
+    if let Some(reference) = schema.get("$ref") {
+        return Some(json!({ "$ref": reference }));
+    }
+    let typed = ["type", "enum", "const", "anyOf", "oneOf"];
     if !typed.iter().any(|it| schema.contains_key(*it)) {
         return None;
     }
-    let mut strict_schema = Map::new();
+    let mut strict = Map::new();
     for (keyword, value) in schema {
         let value = match keyword.as_str() {
-            "properties" => {
-                let properties = value.as_object()?.iter();
-                let required = schema.get("required").and_then(Value::as_array);
-                let properties = properties.map(|(name, it)| {
-                    let required = required.is_some_and(|it| it.iter().any(|it| it == name));
-                    let it = strict(it)?;
-                    Some((name.clone(), if required { it } else { nullable(it) }))
-                });
-                properties.collect::<Option<Map<_, _>>>()?.into()
-            }
-            "items" => strict(value)?,
+            "properties" => strict_properties(schema, value)?,
+            "items" => strict_part(value)?,
             "anyOf" | "oneOf" => {
-                let branches = value.as_array()?.iter().map(strict);
+                let branches = value.as_array()?.iter().map(strict_part);
                 let branches = branches.collect::<Option<Vec<_>>>()?;
-                strict_schema.insert("anyOf".to_owned(), branches.into());
+                strict.insert("anyOf".to_owned(), branches.into());
                 continue;
             }
             "$defs" => {
                 let definitions = value.as_object()?.iter();
-                let definitions = definitions.map(|(name, it)| Some((name.clone(), strict(it)?)));
+                let definitions =
+                    definitions.map(|(name, it)| Some((name.clone(), strict_part(it)?)));
                 definitions.collect::<Option<Map<_, _>>>()?.into()
             }
             "additionalProperties" if value != &Value::Bool(false) => return None,
-            "additionalProperties" | "required" | "default" | "examples" | "title" => continue,
-            "allOf" | "not" | "if" | "then" | "else" | "patternProperties" | "prefixItems"
-            | "dependentRequired" | "dependentSchemas" | "propertyNames" => return None,
-            _ => value.clone(),
+            // What says nothing about which values are good.
+            "additionalProperties"
+            | "required"
+            | "default"
+            | "examples"
+            | "title"
+            | "deprecated"
+            | "readOnly"
+            | "writeOnly" => continue,
+            "format" if value.as_str().is_none_or(|it| !FORMATS.contains(&it)) => continue,
+            "type" | "description" | "enum" | "const" | "format" | "pattern" | "minimum"
+            | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" | "minLength"
+            | "maxLength" | "minItems" | "maxItems" => value.clone(),
+            _ => return None,
         };
-        strict_schema.insert(keyword.clone(), value);
+        strict.insert(keyword.clone(), value);
     }
-    if schema.get("type").is_some_and(|it| it == "object") {
-        let properties = strict_schema.get("properties").and_then(Value::as_object);
+    if let Some(Value::String(format)) = schema
+        .get("format")
+        .filter(|_| !strict.contains_key("format"))
+    {
+        let own = strict.get("description").and_then(Value::as_str);
+        let rule = format!("It has the form `{format}`.");
+        let description = own.map_or(rule.clone(), |own| format!("{own}\n{rule}"));
+        strict.insert("description".to_owned(), description.into());
+    }
+    if names_kind(schema, "object") {
+        let properties = strict.get("properties").and_then(Value::as_object);
         // An object without known properties is a map, which strict mode can't say.
-        let is_map = properties.is_none() && !schema.contains_key("additionalProperties");
-        if is_map {
+        if properties.is_none() && !schema.contains_key("additionalProperties") {
             return None;
         }
         let names: Vec<Value> = properties
             .into_iter()
             .flat_map(|it| it.keys().cloned().map(Value::from))
             .collect();
-        strict_schema.insert("required".to_owned(), names.into());
-        strict_schema.insert("additionalProperties".to_owned(), false.into());
+        strict.entry("properties").or_insert_with(|| json!({}));
+        strict.insert("required".to_owned(), names.into());
+        strict.insert("additionalProperties".to_owned(), false.into());
     }
-    Some(strict_schema.into())
+    Some(strict.into())
+}
+
+fn strict_properties(schema: &Map<String, Value>, properties: &Value) -> Option<Value> {
+    let required = schema.get("required").and_then(Value::as_array);
+    let properties = properties.as_object()?.iter().map(|(name, it)| {
+        let is_required = required.is_some_and(|it| it.iter().any(|it| it == name));
+        let it = strict_part(it)?;
+        Some((name.clone(), if is_required { it } else { nullable(it) }))
+    });
+    Some(properties.collect::<Option<Map<_, _>>>()?.into())
+}
+
+/// Whether a schema names a type, alone or among others.
+fn names_kind(schema: &Map<String, Value>, kind: &str) -> bool {
+    match schema.get("type") {
+        Some(Value::Array(kinds)) => kinds.iter().any(|it| it == kind),
+        Some(only) => only == kind,
+        None => false,
+    }
 }
 
 fn nullable(mut schema: Value) -> Value {
-    if let Some(kind) = schema
-        .get("type")
-        .and_then(Value::as_str)
-        .map(str::to_owned)
-    {
-        schema["type"] = json!([kind, "null"]);
-        if let Some(Value::Array(values)) = schema.get_mut("enum") {
-            values.push(Value::Null);
+    if let Value::Object(object) = &mut schema {
+        if names_kind(object, "null") {
+            return schema;
         }
-        return schema;
+        let kind = object.get("type").and_then(Value::as_str);
+        if let Some(kind) = kind.filter(|_| !object.contains_key("const")) {
+            let kinds = json!([kind, "null"]);
+            object.insert("type".to_owned(), kinds);
+            if let Some(Value::Array(values)) = object.get_mut("enum") {
+                values.push(Value::Null);
+            }
+            return schema;
+        }
+        if let Some(Value::Array(branches)) = object.get_mut("anyOf") {
+            let null = json!({ "type": "null" });
+            if !branches.contains(&null) {
+                branches.push(null);
+            }
+            return schema;
+        }
     }
     json!({ "anyOf": [schema, { "type": "null" }] })
 }
