@@ -358,7 +358,7 @@ impl Client {
         });
         let mut answer = self.ask("elicitation/create", params).await?;
         match answer.get("action").and_then(Value::as_str) {
-            Some("accept") => read(answer["content"].take()),
+            Some("accept") => read(&mut answer, "content"),
             Some("decline") => Err(ClientError::Declined),
             Some("cancel") => Err(ClientError::Cancelled),
             _ => Err(ClientError::Invalid {
@@ -375,7 +375,7 @@ impl Client {
     /// Asks which folders the client lets servers work on.
     pub async fn roots(&self) -> Result<Vec<Root>, ClientError> {
         let mut answer = self.ask("roots/list", json!({})).await?;
-        read(answer["roots"].take())
+        read(&mut answer, "roots")
     }
 
     /// Puts a question in the protocol's own words.
@@ -392,9 +392,10 @@ impl Client {
     }
 }
 
-fn read<T: DeserializeOwned>(answer: Value) -> Result<T, ClientError> {
-    serde_json::from_value(answer).map_err(|error| ClientError::Invalid {
-        reason: error.to_string(),
+fn read<T: DeserializeOwned>(answer: &mut Value, key: &str) -> Result<T, ClientError> {
+    let part = answer.get_mut(key).map(Value::take).unwrap_or_default();
+    serde_json::from_value(part).map_err(|error| ClientError::Invalid {
+        reason: format!("`{key}`: {error}"),
     })
 }
 

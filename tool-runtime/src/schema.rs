@@ -99,11 +99,46 @@ pub(crate) fn published_output<T: JsonSchema>() -> Schema {
     whole::<T>(&mut generator)
 }
 
-/// The schema of a form that a person fills in.
+/// The schema of a form that a person fills in. Its fields are of one type each: what may be `null` may be left empty.
 pub(crate) fn published_form<T: JsonSchema>() -> Value {
     let mut generator = generator(SchemaSettings::draft2020_12());
     let schema = whole::<T>(&mut generator);
-    Value::Object(object(tidied(schema.to_value())))
+    let mut form = object(schema.to_value());
+    if let Some(Value::Object(fields)) = form.get_mut("properties") {
+        fields.values_mut().for_each(without_null);
+    }
+    form.into()
+}
+
+fn without_null(field: &mut Value) {
+    let Value::Object(schema) = field else { return };
+    let is_null = |it: &Value| it == "null" || it.get("type").is_some_and(|kind| kind == "null");
+    if let Some(Value::Array(kinds)) = schema.get_mut("type") {
+        kinds.retain(|it| !is_null(it));
+        if let [only] = kinds.as_slice() {
+            let only = only.clone();
+            schema.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(values)) = schema.get_mut("enum") {
+        values.retain(|it| !it.is_null());
+    }
+    if schema.get("default").is_some_and(Value::is_null) {
+        schema.remove("default");
+    }
+    if let Some(Value::Array(mut branches)) = schema.remove("anyOf") {
+        branches.retain(|it| !is_null(it));
+        match branches.as_mut_slice() {
+            [Value::Object(only)] => {
+                for (keyword, value) in std::mem::take(only) {
+                    schema.entry(keyword).or_insert(value);
+                }
+            }
+            _ => {
+                schema.insert("anyOf".to_owned(), branches.into());
+            }
+        }
+    }
 }
 
 fn whole<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
