@@ -119,6 +119,34 @@ struct Started {
 
 impl Registry {
     /// Starts every server that is linked into this program. One that can't start is offered as unavailable.
+    ///
+    /// Two servers of one name, in whichever crates, are an error that says where both are:
+    ///
+    /// ```standalone_crate
+    /// use tool_runtime::{Environment, Registry, tool_server};
+    ///
+    /// #[tool_server(name = "git", version = "1.0.0")]
+    /// mod git {
+    ///     /// Show what changed.
+    ///     #[tool]
+    ///     pub fn status() {}
+    /// }
+    ///
+    /// #[tool_server(name = "git", version = "2.0.0")]
+    /// mod another {
+    ///     /// Show what changed.
+    ///     #[tool]
+    ///     pub fn status() {}
+    /// }
+    ///
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    /// # runtime.block_on(async {
+    /// let error = Registry::linked(&Environment::default()).await.unwrap_err();
+    /// let error = error.to_string();
+    /// assert!(error.starts_with("two servers are called `git`: "));
+    /// assert!(error.ends_with("; rename one of them"));
+    /// # });
+    /// ```
     pub async fn linked(environment: &Environment) -> Result<Self, RegistryError> {
         let linked: Vec<&Linked> = inventory::iter::<Linked>.into_iter().collect();
         let mut locations: HashMap<&str, Location> = HashMap::new();
@@ -295,8 +323,6 @@ async fn start(linked: &Linked, environment: &Environment) -> Result<Box<Instanc
             (format!("it had not started after {limit} s"), None)
         }
     };
-    let server = linked.definition.name;
-    tracing::warn!(server, reason, "a server could not start");
     Err(Unavailable { reason, variable })
 }
 
