@@ -1,3 +1,27 @@
 //! One binary; a module per thing it is about.
 
+#![expect(
+    clippy::needless_raw_string_hashes,
+    reason = "`expect!` writes its snapshots so"
+)]
+#![expect(
+    clippy::needless_pass_by_value,
+    clippy::unused_async,
+    reason = "what the model sends is taken by value, and a tool may be async whatever it does"
+)]
+
+mod check;
+mod context;
+mod dispatcher;
+mod export;
+mod golden;
+mod host;
+mod limits;
+mod macros;
+mod name;
+mod registry;
+mod resource;
+mod schema;
+mod selection;
 mod ui;
+mod view;

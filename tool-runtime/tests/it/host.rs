@@ -1,0 +1,126 @@
+//! A host for a few servers, and an observer that keeps what it hears.
+
+use std::{
+    fmt::Write as _,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tool_runtime::{
+    Caller, Context, Dispatcher, Limits, Observer, Outcome, Provider as _, Reach, Record, Registry,
+    Scopes, Tool, View,
+};
+
+/// Keeps one line for each call that has ended.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recorder(Arc<Mutex<Vec<String>>>);
+
+impl Recorder {
+    /// Takes the lines out.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().expect("no test panics while it records"))
+    }
+
+    /// Takes the only line out.
+    pub(crate) fn line(&self) -> String {
+        let lines = self.lines();
+        let [line] = lines.as_slice() else {
+            panic!("one call leaves one record: {lines:#?}");
+        };
+        line.clone()
+    }
+}
+
+impl Observer for Recorder {
+    fn observe(&self, record: &Record<'_>) {
+        let outcome = match record.outcome {
+            Outcome::Done => "done".to_owned(),
+            Outcome::Failed(output) => format!("failed: {}", output.to_text()),
+            Outcome::Refused(error) => format!("refused: {} {error:?}", error.code()),
+        };
+        let tool = record
+            .tool
+            .map_or("-".to_owned(), |it| format!("{}/{}", it.server, it.name));
+        let mut line = format!("{} = {tool} by `{}`", record.called, record.caller.engine);
+        let facts = [
+            ("ms", record.duration.as_millis() as usize),
+            ("bytes", record.bytes_in),
+        ];
+        for (unit, count) in facts {
+            write!(line, ", {count} {unit}").expect("writing to a String does not fail");
+        }
+        if !record.repaired.is_empty() {
+            line.push_str(", repaired ");
+            line.push_str(&record.repaired.join(" "));
+        }
+        if let Some(bytes) = record.cut {
+            write!(line, ", cut of {bytes}").expect("writing to a String does not fail");
+        }
+        let mut lines = self.0.lock().expect("no test panics while it records");
+        lines.push(format!("{line}: {outcome}"));
+    }
+}
+
+/// Limits of a time in seconds, and of no length that a test reaches by accident.
+pub(crate) fn limits(seconds: u64) -> Limits {
+    Limits {
+        time: Duration::from_secs(seconds),
+        ..Limits::default()
+    }
+}
+
+/// A dispatcher of these servers, and what it records.
+pub(crate) fn recorded(registry: Registry, limits: Limits) -> (Dispatcher, Recorder) {
+    let recorder = Recorder::default();
+    let observers: Vec<Arc<dyn Observer>> = vec![Arc::new(recorder.clone())];
+    let dispatcher = Dispatcher::with(registry, Vec::new(), limits, observers);
+    (dispatcher.expect("the servers fit together"), recorder)
+}
+
+/// A view of these servers, everything on.
+pub(crate) fn view(registry: Registry) -> View {
+    View::new(&[Arc::new(registry)], tool_runtime::Selection::all())
+}
+
+/// A tool of these servers.
+pub(crate) fn tool(registry: &Registry, name: &str) -> Arc<Tool> {
+    let mut tools = registry
+        .servers()
+        .into_iter()
+        .flat_map(|it| it.tools.clone());
+    tools
+        .find(|it| it.name == name)
+        .unwrap_or_else(|| panic!("there is no tool `{name}`"))
+}
+
+/// The context of a call from an engine, from no project.
+pub(crate) fn context() -> Context {
+    Context::new(caller())
+}
+
+/// An engine that may do everything.
+pub(crate) fn caller() -> Caller {
+    Caller {
+        engine: "codex".to_owned(),
+        principal: "desk".to_owned(),
+        ..Caller::default()
+    }
+}
+
+/// An engine that may do this only.
+pub(crate) fn scoped(scopes: &[&str]) -> Caller {
+    Caller {
+        scopes: Scopes::Only(scopes.iter().map(|it| (*it).to_owned()).collect()),
+        ..caller()
+    }
+}
+
+/// An engine that knows of these servers only.
+pub(crate) fn reaching(servers: &[&str], read_only: bool) -> Caller {
+    Caller {
+        reach: Reach {
+            servers: Some(servers.iter().map(|it| (*it).to_owned()).collect()),
+            read_only,
+        },
+        ..caller()
+    }
+}
