@@ -35,6 +35,8 @@ struct Property {
     default: Option<String>,
     /// Whether `null` says no more than leaving it out.
     null_is_absent: bool,
+    /// Whether it must be an object; serde alone would take a list for a struct.
+    is_object: bool,
     bounds: Vec<Bound>,
 }
 
@@ -84,6 +86,7 @@ impl Check {
                 required,
                 default: schema.get("default").map(Value::to_string),
                 null_is_absent: !required && !allows_null(schema),
+                is_object: schema.get("type").is_some_and(|it| it == "object"),
                 bounds: bounds(schema),
             }
         });
@@ -101,8 +104,10 @@ impl Check {
         let mut arguments = if self.closed {
             let names = self.properties.iter().map(|it| it.name.as_str());
             Arguments::split(json, names)?
-        } else {
+        } else if json.trim_start().starts_with('{') {
             Arguments::whole(json)
+        } else {
+            return None;
         };
         if self.closed {
             let slots = arguments.each.as_mut_slice();
@@ -111,6 +116,7 @@ impl Check {
                     *slot = None;
                 }
                 match slot {
+                    Some(json) if property.is_object && !json.starts_with('{') => return None,
                     Some(json) if self.enforcement == Enforcement::Flat => {
                         if !property.bounds.iter().all(|it| it.holds(json)) {
                             return None;

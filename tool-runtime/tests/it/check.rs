@@ -707,6 +707,20 @@ fn what_is_no_object_is_refused() {
         - the arguments must be an object, not [1]"#]],
     );
     check(
+        "guest",
+        r#"["Ana",2,null,null]"#,
+        expect![[r#"
+        invalid_arguments: the arguments of `guest` are not valid, nothing was done:
+        - the arguments must be an object, not ["Ana",2,null,null]"#]],
+    );
+    check(
+        "chain",
+        r#"{"chain":[1,null]}"#,
+        expect![[r#"
+        invalid_arguments: the arguments of `chain` are not valid, nothing was done:
+        - /chain: [1,null] is not of type object"#]],
+    );
+    check(
         "number",
         "\"n\"",
         expect![[r#"
