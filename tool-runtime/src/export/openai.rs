@@ -91,7 +91,7 @@ const FORMATS: [&str; 9] = [
 /// for it.
 fn strict(schema: &Value) -> Option<Value> {
     let is_choice = ["anyOf", "oneOf"].iter().any(|it| schema.get(it).is_some());
-    if is_choice {
+    if is_choice || schema.get("type")? != "object" {
         return None;
     }
     strict_part(schema)
@@ -100,9 +100,10 @@ fn strict(schema: &Value) -> Option<Value> {
 fn strict_part(schema: &Value) -> Option<Value> {
     let schema = schema.as_object()?;
     if let Some(reference) = schema.get("$ref") {
-        return Some(json!({ "$ref": reference }));
+        let is_definition = reference.as_str()?.starts_with("#/$defs/");
+        return is_definition.then(|| json!({ "$ref": reference }));
     }
-    let typed = ["type", "enum", "const", "anyOf", "oneOf"];
+    let typed = ["type", "anyOf", "oneOf"];
     if !typed.iter().any(|it| schema.contains_key(*it)) {
         return None;
     }
@@ -149,6 +150,9 @@ fn strict_part(schema: &Value) -> Option<Value> {
         let rule = format!("It has the form `{format}`.");
         let description = own.map_or(rule.clone(), |own| format!("{own}\n{rule}"));
         strict.insert("description".to_owned(), description.into());
+    }
+    if names_kind(schema, "array") && !strict.contains_key("items") {
+        return None;
     }
     if names_kind(schema, "object") {
         let properties = strict.get("properties").and_then(Value::as_object);

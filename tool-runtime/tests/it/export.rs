@@ -1,13 +1,16 @@
 //! The catalog for a model's API, and what the model answers.
 
-use crate::host::{caller, context, limits, recorded, view};
+use crate::{
+    external::{External, external, external_tool},
+    host::{caller, context, limits, recorded, view},
+};
 use expect_test::{Expect, expect};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 use tool_runtime::{
-    Content, Dispatcher, Json, Registry, ToolError,
+    Content, Dispatcher, Json, Provider, Registry, Selection, ToolError, View,
     export::{anthropic, mcp, openai},
     tool_server,
 };
@@ -276,6 +279,89 @@ fn strict_schemas_keep_to_the_rules_of_strict_mode() {
         }
     }
     assert_eq!(strict, ["nested", "nothing", "get_temperature", "draw"]);
+}
+
+/// The tools that get strict mode, of external tools with these schemas; what strict mode would refuse never does.
+#[track_caller]
+fn check_external(schemas: &[Value], expect: Expect) {
+    let tools = schemas
+        .iter()
+        .enumerate()
+        .map(|(index, it)| external_tool("zoo", &format!("tool_{index}"), "", it.clone()));
+    let mut zoo = Arc::into_inner(external("zoo", &[])).unwrap();
+    zoo.tools = tools.collect();
+    let provider: Arc<dyn Provider> = Arc::new(External(vec![Arc::new(zoo)]));
+    let view = View::new(&[provider], Selection::all());
+    let mut lines = Vec::new();
+    for tool in openai::strict_tools(&view, &caller()) {
+        let parameters = &tool["function"]["parameters"];
+        if tool["function"]["strict"] == true {
+            check_strict(parameters, parameters);
+            lines.push(parameters.to_string());
+        } else {
+            lines.push(format!("as it is: {parameters}"));
+        }
+    }
+    expect.assert_eq(&lines.join("\n"));
+}
+
+#[test]
+fn external_schemas_are_strict_only_where_strict_mode_can_say_them() {
+    let object = |properties: Value| json!({ "type": "object", "properties": properties });
+    check_external(
+        &[
+            json!({}),
+            json!({ "type": "object" }),
+            object(json!({})),
+            object(json!({ "x": true })),
+            object(json!({ "x": {} })),
+            object(json!({ "x": { "type": "array" } })),
+            object(json!({ "x": { "type": "array", "items": {} } })),
+            object(json!({ "x": { "enum": ["a"] } })),
+            object(
+                json!({ "x": { "type": "array", "items": { "type": "string" }, "uniqueItems": true } }),
+            ),
+            object(json!({ "x": { "type": "integer", "x-vendor": 1 } })),
+            object(
+                json!({ "x": { "$ref": "#/properties/y", "title": "X" }, "y": { "type": "string" } }),
+            ),
+            json!({ "anyOf": [{ "type": "object", "properties": {} }] }),
+        ],
+        expect![[r##"
+            as it is: {}
+            as it is: {"type":"object"}
+            {"type":"object","properties":{},"required":[],"additionalProperties":false}
+            as it is: {"type":"object","properties":{"x":true}}
+            as it is: {"type":"object","properties":{"x":{}}}
+            as it is: {"type":"object","properties":{"x":{"type":"array"}}}
+            as it is: {"type":"object","properties":{"x":{"type":"array","items":{}}}}
+            as it is: {"type":"object","properties":{"x":{"enum":["a"]}}}
+            as it is: {"type":"object","properties":{"x":{"type":"array","items":{"type":"string"},"uniqueItems":true}}}
+            as it is: {"type":"object","properties":{"x":{"type":"integer","x-vendor":1}}}
+            as it is: {"type":"object","properties":{"x":{"$ref":"#/properties/y","title":"X"},"y":{"type":"string"}}}
+            as it is: {"anyOf":[{"type":"object","properties":{}}]}"##]],
+    );
+    check_external(
+        &[
+            object(json!({ "x": { "type": ["number", "null"] } })),
+            object(
+                json!({ "x": { "type": ["null", "string"], "enum": ["a", null], "default": null } }),
+            ),
+            object(json!({ "x": { "type": "string", "const": "a" } })),
+            json!({ "type": "object", "properties": { "x": { "type": "string" } }, "required": ["y"] }),
+            json!({
+                "type": "object",
+                "properties": { "x": { "$ref": "#/$defs/X", "description": "It is." } },
+                "$defs": { "X": { "type": "object", "properties": { "x": { "$ref": "#/$defs/X" } }, "additionalProperties": false } },
+            }),
+        ],
+        expect![[r##"
+            {"type":"object","properties":{"x":{"type":["number","null"]}},"required":["x"],"additionalProperties":false}
+            {"type":"object","properties":{"x":{"type":["null","string"],"enum":["a",null]}},"required":["x"],"additionalProperties":false}
+            {"type":"object","properties":{"x":{"anyOf":[{"type":"string","const":"a"},{"type":"null"}]}},"required":["x"],"additionalProperties":false}
+            {"type":"object","properties":{"x":{"type":["string","null"]}},"required":["x"],"additionalProperties":false}
+            {"type":"object","properties":{"x":{"anyOf":[{"$ref":"#/$defs/X"},{"type":"null"}]}},"$defs":{"X":{"type":"object","properties":{"x":{"anyOf":[{"$ref":"#/$defs/X"},{"type":"null"}]}},"required":["x"],"additionalProperties":false}},"required":["x"],"additionalProperties":false}"##]],
+    );
 }
 
 fn host() -> Dispatcher {

@@ -135,6 +135,29 @@ mod indexer {
     }
 }
 
+#[tool_server(name = "files", version = "1.0.0")]
+mod files {
+    use super::ToolError;
+
+    /// Count the lines of a file.
+    #[tool(read_only)]
+    pub(super) async fn count_lines(
+        /// Path of the file, relative to the project.
+        path: String,
+    ) -> Result<String, ToolError> {
+        if path.contains("..") {
+            return Err("the path must stay inside the project".into());
+        }
+        let text = std::fs::read_to_string(&path)?;
+        check(&text)?;
+        Ok(text.lines().count().to_string())
+    }
+
+    fn check(text: &str) -> Result<(), std::num::TryFromIntError> {
+        u8::try_from(text.len()).map(|_| ())
+    }
+}
+
 async fn linked() -> Registry {
     Registry::linked(&Environment::default()).await.unwrap()
 }
@@ -187,6 +210,16 @@ async fn a_server_with_state_is_called() {
 #[tokio::test(start_paused = true)]
 async fn a_tool_borrows_what_it_needs() {
     expect!["indexed **/*.rs of "].assert_eq(&call("index_files", "").await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_fails_with_any_error() {
+    expect!["the path must stay inside the project"]
+        .assert_eq(&call("count_lines", r#"{"path":"../secret"}"#).await);
+    expect!["No such file or directory (os error 2)"]
+        .assert_eq(&call("count_lines", r#"{"path":"missing.txt"}"#).await);
+    expect!["out of range integral type conversion attempted"]
+        .assert_eq(&call("count_lines", r#"{"path":"Cargo.toml"}"#).await);
 }
 
 #[tokio::test(start_paused = true)]

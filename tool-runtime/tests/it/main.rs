@@ -14,6 +14,7 @@ mod check;
 mod context;
 mod dispatcher;
 mod export;
+mod external;
 mod golden;
 mod host;
 mod limits;

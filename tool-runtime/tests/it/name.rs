@@ -242,14 +242,21 @@ fn nam_051_the_whole_name_is_cleaned() {
 #[test]
 fn nam_051_a_name_of_separators_only_gets_a_name() {
     const DASHES: Entries<'_> = &[("a", "-"), ("a", "..."), ("b", "-")];
-    check_listed(DASHES, expect![[r#"
+    check_listed(
+        DASHES,
+        expect![[r#"
         a_-
         _0ac31c19
-        b_-"#]]);
-    check_resolved(DASHES, &["-", "...", "mcp__b__-"], expect![[r#"
+        b_-"#]],
+    );
+    check_resolved(
+        DASHES,
+        &["-", "...", "mcp__b__-"],
+        expect![[r#"
         -: nothing
         ...: ... of a
-        mcp__b__-: - of b"#]]);
+        mcp__b__-: - of b"#]],
+    );
 }
 
 #[test]

@@ -1,91 +1,16 @@
 //! What a host sees of all that can be called.
 
-use crate::host::{caller, reaching};
-use expect_test::expect;
-use serde_json::{Map, Value, json};
-use std::{collections::BTreeMap, sync::Arc};
-use tool_runtime::{
-    ArgumentError, Arguments, Caller, Check, Context, Dispatcher, Enforcement, Hints, Limits,
-    Message, Output, Prompt, Provider, Registry, Resource, Selection, Server, Tool, ToolError,
-    Unavailable, View, definition::BoxFuture, tool_server,
+use crate::{
+    external::{External, external, external_tool},
+    host::{caller, reaching},
 };
-
-/// An external source of servers, as it comes.
-#[derive(Debug)]
-struct External(Vec<Arc<Server>>);
-
-impl Provider for External {
-    fn servers(&self) -> Vec<Arc<Server>> {
-        self.0.clone()
-    }
-
-    fn call<'a>(
-        &'a self,
-        tool: &Tool,
-        arguments: &Arguments<'_>,
-        _: &'a Context,
-    ) -> Result<BoxFuture<'a, Result<Output, ToolError>>, ArgumentError> {
-        let text = format!("{} of {}: {}", tool.name, tool.server, arguments.json());
-        Ok(Box::pin(async { Ok(Output::text(text)) }))
-    }
-
-    fn read<'a>(
-        &'a self,
-        resource: &'a Resource,
-        _: BTreeMap<String, String>,
-        _: &'a Context,
-    ) -> BoxFuture<'a, Result<Output, ToolError>> {
-        Box::pin(async { Ok(Output::text(resource.uri.clone())) })
-    }
-
-    fn prompt<'a>(
-        &'a self,
-        prompt: &'a Prompt,
-        _: BTreeMap<String, String>,
-        _: &'a Context,
-    ) -> BoxFuture<'a, Result<Vec<Message>, ToolError>> {
-        Box::pin(async { Ok(vec![Message::user(prompt.name.as_str())]) })
-    }
-}
-
-fn external_tool(server: &str, name: &str, description: &str, schema: Value) -> Arc<Tool> {
-    let Value::Object(schema) = schema else {
-        panic!("a schema is an object")
-    };
-    let schema = Arc::new(schema);
-    Arc::new(Tool {
-        server: server.into(),
-        name: name.to_owned(),
-        title: None,
-        description: description.to_owned(),
-        check: Check::new(schema.clone(), Enforcement::Schema).unwrap(),
-        input_schema: schema,
-        output_schema: None,
-        hints: Hints::default(),
-        meta: Map::new(),
-        scopes: Vec::new(),
-        requires: Vec::new(),
-        timeout: None,
-        converses: true,
-        wraps_output: false,
-        index: 0,
-    })
-}
-
-fn external(name: &str, tools: &[(&str, &str)]) -> Arc<Server> {
-    let tools = tools.iter().map(|(tool, description)| {
-        external_tool(name, tool, description, json!({"type": "object"}))
-    });
-    Arc::new(Server {
-        name: name.to_owned(),
-        version: "0.1.0".to_owned(),
-        description: String::new(),
-        unavailable: None,
-        tools: tools.collect(),
-        resources: Vec::new(),
-        prompts: Vec::new(),
-    })
-}
+use expect_test::expect;
+use serde_json::json;
+use std::sync::Arc;
+use tool_runtime::{
+    Caller, Context, Dispatcher, Limits, Provider, Registry, Selection, Server, Unavailable, View,
+    tool_server,
+};
 
 fn broken(name: &str, tool: &str) -> Arc<Server> {
     let mut server = Arc::into_inner(external(name, &[(tool, "Break.")])).unwrap();
