@@ -222,8 +222,8 @@ fn arg_086_arguments_that_are_left_out_are_an_empty_object() {
         "number",
         "",
         expect![[r#"
-        invalid_arguments: the arguments of `number` are not valid, nothing was done:
-        - `n` is required"#]],
+            invalid_arguments: the arguments of `number` are not valid, nothing was done:
+            - `n` is required"#]],
     );
 }
 
@@ -238,8 +238,8 @@ fn null_for_an_optional_argument_is_absence() {
         "optional",
         r#"{"a":null,"b":null,"c":"3"}"#,
         expect![[r#"
-        None None 3
-        repaired /c"#]],
+            None None 3
+            repaired /c"#]],
     );
     check(
         "forms",
@@ -250,8 +250,8 @@ fn null_for_an_optional_argument_is_absence() {
         "number",
         r#"{"n":null}"#,
         expect![[r#"
-        invalid_arguments: the arguments of `number` are not valid, nothing was done:
-        - /n: null is not of type integer"#]],
+            invalid_arguments: the arguments of `number` are not valid, nothing was done:
+            - /n: null is not of type integer"#]],
     );
 }
 
@@ -290,43 +290,43 @@ fn arg_083_a_list_or_an_object_sent_as_text_is_read() {
         "lists",
         r#"{"queries":"[\"test\"]"}"#,
         expect![[r#"
-        Some(["test"]) None None None None
-        repaired /queries"#]],
+            Some(["test"]) None None None None
+            repaired /queries"#]],
     );
     check(
         "lists",
         r#"{"counts":"[1,2]"}"#,
         expect![[r#"
-        None Some([1, 2]) None None None
-        repaired /counts"#]],
+            None Some([1, 2]) None None None
+            repaired /counts"#]],
     );
     check(
         "lists",
         r#"{"counts":["1","2"]}"#,
         expect![[r#"
-        None Some([1, 2]) None None None
-        repaired /counts/0 /counts/1"#]],
+            None Some([1, 2]) None None None
+            repaired /counts/0 /counts/1"#]],
     );
     check(
         "lists",
         r#"{"by_name":"{\"a\":1}"}"#,
         expect![[r#"
-        None None Some({"a": 1}) None None
-        repaired /by_name"#]],
+            None None Some({"a": 1}) None None
+            repaired /by_name"#]],
     );
     check(
         "lists",
         r#"{"by_name":{"a":"1"}}"#,
         expect![[r#"
-        None None Some({"a": 1}) None None
-        repaired /by_name/a"#]],
+            None None Some({"a": 1}) None None
+            repaired /by_name/a"#]],
     );
     check(
         "lists",
         r#"{"object":"{\"a\":\"1\"}"}"#,
         expect![[r#"
-        None None None Some({"a": String("1")}) None
-        repaired /object"#]],
+            None None None Some({"a": String("1")}) None
+            repaired /object"#]],
     );
     check(
         "guests",
@@ -357,36 +357,36 @@ fn arg_083_text_of_another_kind_stays_and_is_refused() {
         "lists",
         r#"{"queries":"test"}"#,
         expect![[r#"
-        invalid_arguments: the arguments of `lists` are not valid, nothing was done:
-        - /queries: "test" is not of type array"#]],
+            invalid_arguments: the arguments of `lists` are not valid, nothing was done:
+            - /queries: "test" is not of type array"#]],
     );
     check(
         "lists",
         r#"{"queries":"{}"}"#,
         expect![[r#"
-        invalid_arguments: the arguments of `lists` are not valid, nothing was done:
-        - /queries: "{}" is not of type array"#]],
+            invalid_arguments: the arguments of `lists` are not valid, nothing was done:
+            - /queries: "{}" is not of type array"#]],
     );
     check(
         "lists",
         r#"{"object":"[]"}"#,
         expect![[r#"
-        invalid_arguments: the arguments of `lists` are not valid, nothing was done:
-        - /object: "[]" is not of type object"#]],
+            invalid_arguments: the arguments of `lists` are not valid, nothing was done:
+            - /object: "[]" is not of type object"#]],
     );
     check(
         "lists",
         r#"{"queries":"[1]"}"#,
         expect![[r#"
-        invalid_arguments: the arguments of `lists` are not valid, nothing was done:
-        - /queries/0: 1 is not of type string"#]],
+            invalid_arguments: the arguments of `lists` are not valid, nothing was done:
+            - /queries/0: 1 is not of type string"#]],
     );
     check(
         "lists",
         r#"{"queries":"[\"test\""}"#,
         expect![[r#"
-        invalid_arguments: the arguments of `lists` are not valid, nothing was done:
-        - /queries: "[\"test\"" is not of type array"#]],
+            invalid_arguments: the arguments of `lists` are not valid, nothing was done:
+            - /queries: "[\"test\"" is not of type array"#]],
     );
 }
 
@@ -396,50 +396,50 @@ fn numbers_and_flags_sent_as_text_are_read() {
         "number",
         r#"{"n":"-5"}"#,
         expect![[r#"
-        -5
-        repaired /n"#]],
+            -5
+            repaired /n"#]],
     );
     check(
         "number",
         r#"{"n":"9007199254740993"}"#,
         expect![[r#"
-        9007199254740993
-        repaired /n"#]],
+            9007199254740993
+            repaired /n"#]],
     );
     check(
         "number",
         r#"{"n":"five"}"#,
         expect![[r#"
-        invalid_arguments: the arguments of `number` are not valid, nothing was done:
-        - /n: "five" is not of type integer"#]],
+            invalid_arguments: the arguments of `number` are not valid, nothing was done:
+            - /n: "five" is not of type integer"#]],
     );
     check(
         "lists",
         r#"{"on":"true"}"#,
         expect![[r#"
-        None None None None Some(true)
-        repaired /on"#]],
+            None None None None Some(true)
+            repaired /on"#]],
     );
     check(
         "lists",
         r#"{"on":"yes"}"#,
         expect![[r#"
-        invalid_arguments: the arguments of `lists` are not valid, nothing was done:
-        - /on: "yes" is not of type boolean"#]],
+            invalid_arguments: the arguments of `lists` are not valid, nothing was done:
+            - /on: "yes" is not of type boolean"#]],
     );
     check(
         "ranged",
         r#"{"days":"3","latitude":"1.5"}"#,
         expect![[r#"
-        3 Some(1.5) None
-        repaired /days /latitude"#]],
+            3 Some(1.5) None
+            repaired /days /latitude"#]],
     );
     check(
         "ranged",
         r#"{"days":"30"}"#,
         expect![[r#"
-        invalid_arguments: the arguments of `ranged` are not valid, nothing was done:
-        - /days: 30 is greater than the maximum of 14"#]],
+            invalid_arguments: the arguments of `ranged` are not valid, nothing was done:
+            - /days: 30 is greater than the maximum of 14"#]],
     );
 }
 
@@ -449,57 +449,57 @@ fn a_whole_number_written_as_a_fraction_is_whole() {
         "number",
         r#"{"n":5.0}"#,
         expect![[r#"
-        5
-        repaired /n"#]],
+            5
+            repaired /n"#]],
     );
     check(
         "number",
         r#"{"n":-5e2}"#,
         expect![[r#"
-        -500
-        repaired /n"#]],
+            -500
+            repaired /n"#]],
     );
     check(
         "number",
         r#"{"n":"5.0"}"#,
         expect![[r#"
-        5
-        repaired /n"#]],
+            5
+            repaired /n"#]],
     );
     check(
         "ranged",
         r#"{"days":5.0}"#,
         expect![[r#"
-        5 None None
-        repaired /days"#]],
+            5 None None
+            repaired /days"#]],
     );
     check(
         "lists",
         r#"{"counts":[1.0,2]}"#,
         expect![[r#"
-        None Some([1, 2]) None None None
-        repaired /counts/0"#]],
+            None Some([1, 2]) None None None
+            repaired /counts/0"#]],
     );
     check(
         "lists",
         r#"{"by_name":{"a":1.0}}"#,
         expect![[r#"
-        None None Some({"a": 1}) None None
-        repaired /by_name/a"#]],
+            None None Some({"a": 1}) None None
+            repaired /by_name/a"#]],
     );
     check(
         "number",
         r#"{"n":5.5}"#,
         expect![[r#"
-        invalid_arguments: the arguments of `number` are not valid, nothing was done:
-        - /n: 5.5 is not of type integer"#]],
+            invalid_arguments: the arguments of `number` are not valid, nothing was done:
+            - /n: 5.5 is not of type integer"#]],
     );
     check(
         "number",
         r#"{"n":1e300}"#,
         expect![[r#"
-        invalid_arguments: the arguments of `number` are not valid, nothing was done:
-        - argument `n`: invalid type: floating point `1e+300`, expected i64"#]],
+            invalid_arguments: the arguments of `number` are not valid, nothing was done:
+            - argument `n`: invalid type: floating point `1e+300`, expected i64"#]],
     );
 }
 
@@ -517,8 +517,8 @@ fn arg_084_text_stays_text() {
         "zip",
         r#"{"zip":"true","unknown":1}"#,
         expect![[r#"
-        invalid_arguments: the arguments of `zip` are not valid, nothing was done:
-        - there is no `unknown`; there are `zip`, `note`"#]],
+            invalid_arguments: the arguments of `zip` are not valid, nothing was done:
+            - there is no `unknown`; there are `zip`, `note`"#]],
     );
     check(
         "lists",
@@ -539,8 +539,8 @@ fn arg_084_text_stays_text() {
         "zip",
         r#"{"zip":713}"#,
         expect![[r#"
-        invalid_arguments: the arguments of `zip` are not valid, nothing was done:
-        - /zip: 713 is not of type string"#]],
+            invalid_arguments: the arguments of `zip` are not valid, nothing was done:
+            - /zip: 713 is not of type string"#]],
     );
 }
 
@@ -550,30 +550,30 @@ fn arg_088_an_unknown_argument_is_an_error_with_what_may_be_meant() {
         "search",
         r#"{"query":"x","limitt":5}"#,
         expect![[r#"
-        invalid_arguments: the arguments of `search` are not valid, nothing was done:
-        - there is no `limitt`; did you mean `limit`?"#]],
+            invalid_arguments: the arguments of `search` are not valid, nothing was done:
+            - there is no `limitt`; did you mean `limit`?"#]],
     );
     check(
         "search",
         r#"{"query":"x","max_results":5}"#,
         expect![[r#"
-        invalid_arguments: the arguments of `search` are not valid, nothing was done:
-        - there is no `max_results`; there are `query`, `limit`, `unit`"#]],
+            invalid_arguments: the arguments of `search` are not valid, nothing was done:
+            - there is no `max_results`; there are `query`, `limit`, `unit`"#]],
     );
     check(
         "search",
         r#"{"query":"x","Limit":5,"q":"x"}"#,
         expect![[r#"
-        invalid_arguments: the arguments of `search` are not valid, nothing was done:
-        - there is no `Limit`; did you mean `limit`?
-        - there is no `q`; there are `query`, `limit`, `unit`"#]],
+            invalid_arguments: the arguments of `search` are not valid, nothing was done:
+            - there is no `Limit`; did you mean `limit`?
+            - there is no `q`; there are `query`, `limit`, `unit`"#]],
     );
     check(
         "number",
         r#"{"n":1,"other":1}"#,
         expect![[r#"
-        invalid_arguments: the arguments of `number` are not valid, nothing was done:
-        - there is no `other`; there is only `n`"#]],
+            invalid_arguments: the arguments of `number` are not valid, nothing was done:
+            - there is no `other`; there is only `n`"#]],
     );
     check(
         "guests",
@@ -614,10 +614,10 @@ fn everything_that_is_wrong_is_said_at_once() {
         "search",
         r#"{"limit":-1,"unit":"kelvin"}"#,
         expect![[r#"
-        invalid_arguments: the arguments of `search` are not valid, nothing was done:
-        - /limit: -1 is less than the minimum of 0
-        - /unit: "kelvin" is none of ["celsius","fahrenheit"]
-        - `query` is required"#]],
+            invalid_arguments: the arguments of `search` are not valid, nothing was done:
+            - /limit: -1 is less than the minimum of 0
+            - /unit: "kelvin" is none of ["celsius","fahrenheit"]
+            - `query` is required"#]],
     );
     check(
         "forms",
@@ -651,22 +651,22 @@ fn the_bounds_of_a_type_are_rules_too() {
         "optional",
         r#"{"a":256}"#,
         expect![[r#"
-        invalid_arguments: the arguments of `optional` are not valid, nothing was done:
-        - /a: 256 is greater than the maximum of 255"#]],
+            invalid_arguments: the arguments of `optional` are not valid, nothing was done:
+            - /a: 256 is greater than the maximum of 255"#]],
     );
     check(
         "optional",
         r#"{"a":-1}"#,
         expect![[r#"
-        invalid_arguments: the arguments of `optional` are not valid, nothing was done:
-        - /a: -1 is less than the minimum of 0"#]],
+            invalid_arguments: the arguments of `optional` are not valid, nothing was done:
+            - /a: -1 is less than the minimum of 0"#]],
     );
     check(
         "number",
         r#"{"n":9223372036854775808}"#,
         expect![[r#"
-        invalid_arguments: the arguments of `number` are not valid, nothing was done:
-        - argument `n`: invalid value: integer `9223372036854775808`, expected i64"#]],
+            invalid_arguments: the arguments of `number` are not valid, nothing was done:
+            - argument `n`: invalid value: integer `9223372036854775808`, expected i64"#]],
     );
 }
 
@@ -681,8 +681,8 @@ fn bounds_of_short_fractions_are_as_written() {
         "ranged",
         r#"{"days":1,"share":0.09}"#,
         expect![[r#"
-        invalid_arguments: the arguments of `ranged` are not valid, nothing was done:
-        - /share: 0.09 is less than the minimum of 0.1"#]],
+            invalid_arguments: the arguments of `ranged` are not valid, nothing was done:
+            - /share: 0.09 is less than the minimum of 0.1"#]],
     );
 }
 
@@ -703,43 +703,43 @@ fn what_is_no_object_is_refused() {
         "number",
         "[1]",
         expect![[r#"
-        invalid_arguments: the arguments of `number` are not valid, nothing was done:
-        - the arguments must be an object, not [1]"#]],
+            invalid_arguments: the arguments of `number` are not valid, nothing was done:
+            - the arguments must be an object, not [1]"#]],
     );
     check(
         "guest",
         r#"["Ana",2,null,null]"#,
         expect![[r#"
-        invalid_arguments: the arguments of `guest` are not valid, nothing was done:
-        - the arguments must be an object, not ["Ana",2,null,null]"#]],
+            invalid_arguments: the arguments of `guest` are not valid, nothing was done:
+            - the arguments must be an object, not ["Ana",2,null,null]"#]],
     );
     check(
         "chain",
         r#"{"chain":[1,null]}"#,
         expect![[r#"
-        invalid_arguments: the arguments of `chain` are not valid, nothing was done:
-        - /chain: [1,null] is not of type object"#]],
+            invalid_arguments: the arguments of `chain` are not valid, nothing was done:
+            - /chain: [1,null] is not of type object"#]],
     );
     check(
         "number",
         "\"n\"",
         expect![[r#"
-        invalid_arguments: the arguments of `number` are not valid, nothing was done:
-        - the arguments must be an object, not "n""#]],
+            invalid_arguments: the arguments of `number` are not valid, nothing was done:
+            - the arguments must be an object, not "n""#]],
     );
     check(
         "number",
         r#"{"n":1"#,
         expect![[r#"
-        invalid_arguments: the arguments of `number` are not valid, nothing was done:
-        - the arguments are not JSON: EOF while parsing an object at line 1 column 6"#]],
+            invalid_arguments: the arguments of `number` are not valid, nothing was done:
+            - the arguments are not JSON: EOF while parsing an object at line 1 column 6"#]],
     );
     check(
         "number",
         r#"{"n":1} x"#,
         expect![[r#"
-        invalid_arguments: the arguments of `number` are not valid, nothing was done:
-        - the arguments are not JSON: trailing characters at line 1 column 9"#]],
+            invalid_arguments: the arguments of `number` are not valid, nothing was done:
+            - the arguments are not JSON: trailing characters at line 1 column 9"#]],
     );
 }
 
@@ -750,8 +750,8 @@ fn a_long_value_is_quoted_in_part() {
         "number",
         &long,
         expect![[r#"
-        invalid_arguments: the arguments of `number` are not valid, nothing was done:
-        - /n: "ééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé… is not of type integer"#]],
+            invalid_arguments: the arguments of `number` are not valid, nothing was done:
+            - /n: "ééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé… is not of type integer"#]],
     );
 }
 

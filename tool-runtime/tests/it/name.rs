@@ -63,9 +63,9 @@ fn names_are_bare_while_they_are_unique() {
     check_listed(
         WEATHER,
         expect![[r#"
-        save
-        get_forecast
-        get_temperature"#]],
+            save
+            get_forecast
+            get_temperature"#]],
     );
 }
 
@@ -151,9 +151,9 @@ fn nam_046_a_name_that_is_too_long_is_cut_and_carries_a_hash() {
     check_listed(
         LONG,
         expect![[r#"
-        xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_8ff0d72d
-        xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_8ef0d59a
-        exactly_forty_six_characters_are_still_allowed"#]],
+            xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_8ff0d72d
+            xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_8ef0d59a
+            exactly_forty_six_characters_are_still_allowed"#]],
     );
     check_resolved(
         LONG,
@@ -188,8 +188,8 @@ fn nam_049_the_hash_has_its_room_within_the_limit() {
     check_listed(
         &[("one", &long), ("two", &long)],
         expect![[r#"
-        one_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_13ad0191
-        two_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_288beed7"#]],
+            one_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_13ad0191
+            two_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_288beed7"#]],
     );
 }
 
@@ -217,9 +217,9 @@ fn nam_051_the_whole_name_is_cleaned() {
     check_listed(
         SHEETS,
         expect![[r#"
-        Google_Sheets_files_read__v2_a6e1e216
-        Google_Docs_files_read__v2_e1a7bc49
-        l_schen__alles_a0cee2dc"#]],
+            Google_Sheets_files_read__v2_a6e1e216
+            Google_Docs_files_read__v2_e1a7bc49
+            l_schen__alles_a0cee2dc"#]],
     );
     check_resolved(
         SHEETS,
@@ -245,17 +245,17 @@ fn nam_051_a_name_of_separators_only_gets_a_name() {
     check_listed(
         DASHES,
         expect![[r#"
-        a_-
-        _0ac31c19
-        b_-"#]],
+            a_-
+            _0ac31c19
+            b_-"#]],
     );
     check_resolved(
         DASHES,
         &["-", "...", "mcp__b__-"],
         expect![[r#"
-        -: nothing
-        ...: ... of a
-        mcp__b__-: - of b"#]],
+            -: nothing
+            ...: ... of a
+            mcp__b__-: - of b"#]],
     );
 }
 
@@ -269,9 +269,9 @@ fn nam_053_hyphens_and_capitals_stay() {
     check_listed(
         LINEAR,
         expect![[r#"
-        mcp__Linear__search_documentation
-        resolve-library-id
-        Resolve-Library-Id"#]],
+            mcp__Linear__search_documentation
+            resolve-library-id
+            Resolve-Library-Id"#]],
     );
     check_resolved(
         LINEAR,
@@ -299,9 +299,9 @@ fn nam_054_a_server_that_ends_in_a_separator_keeps_its_tools() {
     check_listed(
         FOO,
         expect![[r#"
-        com_foo__browser_click_75407a19
-        com_bar_browser_click_f32d7089
-        __browser__open__"#]],
+            com_foo__browser_click_75407a19
+            com_bar_browser_click_f32d7089
+            __browser__open__"#]],
     );
     check_resolved(
         FOO,
@@ -327,8 +327,8 @@ fn nam_056_one_name_on_two_servers_is_listed_twice_and_reached_under_both() {
     check_listed(
         MAIL,
         expect![[r#"
-        mcp_1_send_email
-        mcp_2_send_email"#]],
+            mcp_1_send_email
+            mcp_2_send_email"#]],
     );
     check_resolved(
         MAIL,
@@ -359,10 +359,10 @@ fn nam_058_names_that_look_alike_to_an_engine_are_told_apart() {
     check_listed(
         ITEMS,
         expect![[r#"
-        get_item_dee914dc
-        get_item
-        get_item_e8861857
-        get-item"#]],
+            get_item_dee914dc
+            get_item
+            get_item_e8861857
+            get-item"#]],
     );
     check_resolved(
         ITEMS,
@@ -388,18 +388,18 @@ fn a_prefixed_name_meets_a_bare_one() {
     check_listed(
         MET,
         expect![[r#"
-        a_x_17bbde5a
-        b_x
-        a_x_f4200750"#]],
+            a_x_17bbde5a
+            b_x
+            a_x_f4200750"#]],
     );
     check_resolved(
         MET,
         &["a_x", "b_x", "mcp__c__a_x", "x"],
         expect![[r#"
-        a_x: a_x of c
-        b_x: x of b
-        mcp__c__a_x: a_x of c
-        x: `x` could mean several: call `mcp__a__x` or `mcp__b__x`"#]],
+            a_x: a_x of c
+            b_x: x of b
+            mcp__c__a_x: a_x of c
+            x: `x` could mean several: call `mcp__a__x` or `mcp__b__x`"#]],
     );
 }
 
@@ -477,15 +477,15 @@ fn nam_063_a_name_in_the_clothes_of_another_never_takes_its_place() {
     check_listed(
         DISGUISED,
         expect![[r#"
-        get_temperature
-        mcp__weather-service__get_temperature_c08bdd58
-        clopen-mcp_get_temperature_bd3f2995
-        clopen-mcp-get_temperature_ddb60aef
-        mcp__clopen-mcp__get_temperature_b23028a2
-        mcp__clopen_mcp__get_temperature_f0dbc318
-        mcp_clopen-mcp_get_temperature_79460808
-        clopen-mcp__get_temperature_61bf8106
-        weather-service_get_temperature"#]],
+            get_temperature
+            mcp__weather-service__get_temperature_c08bdd58
+            clopen-mcp_get_temperature_bd3f2995
+            clopen-mcp-get_temperature_ddb60aef
+            mcp__clopen-mcp__get_temperature_b23028a2
+            mcp__clopen_mcp__get_temperature_f0dbc318
+            mcp_clopen-mcp_get_temperature_79460808
+            clopen-mcp__get_temperature_61bf8106
+            weather-service_get_temperature"#]],
     );
     check_resolved(
         DISGUISED,

@@ -317,8 +317,8 @@ async fn a_prompt_takes_its_arguments_from_text() {
         "clopen-mcp_translate",
         &[("language", "true"), ("polite", "true")],
         expect![[r#"
-        user: Translate to true, politely: true.
-        assistant: Gladly."#]],
+            user: Translate to true, politely: true.
+            assistant: Gladly."#]],
     )
     .await;
 }

@@ -205,19 +205,19 @@ fn a_text() {
     check(
         "text",
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {
-            "it": {
-              "type": "string",
-              "description": "What it is."
-            }
-          },
-          "required": [
-            "it"
-          ],
-          "additionalProperties": false
-        }"#]],
+            {
+              "type": "object",
+              "properties": {
+                "it": {
+                  "type": "string",
+                  "description": "What it is."
+                }
+              },
+              "required": [
+                "it"
+              ],
+              "additionalProperties": false
+            }"#]],
     );
 }
 
@@ -276,35 +276,35 @@ fn an_optional_argument_is_not_required_and_not_nullable() {
     check(
         "optional",
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {
-            "it": {
-              "type": "string",
-              "description": "What it is."
-            }
-          },
-          "additionalProperties": false
-        }"#]],
+            {
+              "type": "object",
+              "properties": {
+                "it": {
+                  "type": "string",
+                  "description": "What it is."
+                }
+              },
+              "additionalProperties": false
+            }"#]],
     );
     check(
         "optional_enum",
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {
-            "it": {
-              "description": "What it is.\nA way to go.\n- `Left`: To the left.\n- `Right`: To the right, not wrong.",
-              "type": "string",
-              "enum": [
-                "Back",
-                "Left",
-                "Right"
-              ]
-            }
-          },
-          "additionalProperties": false
-        }"#]],
+            {
+              "type": "object",
+              "properties": {
+                "it": {
+                  "description": "What it is.\nA way to go.\n- `Left`: To the left.\n- `Right`: To the right, not wrong.",
+                  "type": "string",
+                  "enum": [
+                    "Back",
+                    "Left",
+                    "Right"
+                  ]
+                }
+              },
+              "additionalProperties": false
+            }"#]],
     );
 }
 
@@ -313,19 +313,19 @@ fn an_option_of_an_option_is_nullable_too() {
     check(
         "nullable",
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {
-            "it": {
-              "type": [
-                "string",
-                "null"
-              ],
-              "description": "What it is."
-            }
-          },
-          "additionalProperties": false
-        }"#]],
+            {
+              "type": "object",
+              "properties": {
+                "it": {
+                  "type": [
+                    "string",
+                    "null"
+                  ],
+                  "description": "What it is."
+                }
+              },
+              "additionalProperties": false
+            }"#]],
     );
 }
 
@@ -439,68 +439,68 @@ fn a_structure_brings_its_own_docs_and_rules() {
     check(
         "person",
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {
-            "it": {
+            {
               "type": "object",
               "properties": {
-                "name": {
-                  "type": "string",
-                  "description": "First and last name.",
-                  "minLength": 1,
-                  "maxLength": 80
-                },
-                "age": {
-                  "type": "integer",
-                  "maximum": 150,
-                  "minimum": 0
-                },
-                "mail": {
-                  "type": [
-                    "string",
-                    "null"
-                  ],
-                  "format": "email"
-                },
-                "country": {
-                  "type": "string",
-                  "pattern": "^[A-Z]{2}$"
-                },
-                "address": {
+                "it": {
                   "type": "object",
-                  "additionalProperties": false,
                   "properties": {
-                    "city": {
-                      "type": "string"
+                    "name": {
+                      "type": "string",
+                      "description": "First and last name.",
+                      "minLength": 1,
+                      "maxLength": 80
                     },
-                    "lines": {
-                      "type": "array",
-                      "items": {
-                        "type": "string"
+                    "age": {
+                      "type": "integer",
+                      "maximum": 150,
+                      "minimum": 0
+                    },
+                    "mail": {
+                      "type": [
+                        "string",
+                        "null"
+                      ],
+                      "format": "email"
+                    },
+                    "country": {
+                      "type": "string",
+                      "pattern": "^[A-Z]{2}$"
+                    },
+                    "address": {
+                      "type": "object",
+                      "additionalProperties": false,
+                      "properties": {
+                        "city": {
+                          "type": "string"
+                        },
+                        "lines": {
+                          "type": "array",
+                          "items": {
+                            "type": "string"
+                          },
+                          "default": []
+                        }
                       },
-                      "default": []
+                      "required": [
+                        "city"
+                      ]
                     }
                   },
                   "required": [
-                    "city"
-                  ]
+                    "name",
+                    "age",
+                    "country",
+                    "address"
+                  ],
+                  "description": "What it is.\nA person to write to."
                 }
               },
               "required": [
-                "name",
-                "age",
-                "country",
-                "address"
+                "it"
               ],
-              "description": "What it is.\nA person to write to."
-            }
-          },
-          "required": [
-            "it"
-          ],
-          "additionalProperties": false
-        }"#]],
+              "additionalProperties": false
+            }"#]],
     );
 }
 
@@ -509,57 +509,57 @@ fn a_recursive_type_is_kept_apart() {
     check(
         "folder",
         expect![[r##"
-        {
-          "type": "object",
-          "properties": {
-            "it": {
+            {
               "type": "object",
               "properties": {
-                "name": {
-                  "type": "string",
-                  "minLength": 1
-                },
-                "folders": {
-                  "type": "array",
-                  "items": {
-                    "$ref": "#/$defs/Folder"
-                  }
+                "it": {
+                  "type": "object",
+                  "properties": {
+                    "name": {
+                      "type": "string",
+                      "minLength": 1
+                    },
+                    "folders": {
+                      "type": "array",
+                      "items": {
+                        "$ref": "#/$defs/Folder"
+                      }
+                    }
+                  },
+                  "required": [
+                    "name",
+                    "folders"
+                  ],
+                  "description": "What it is.\nA folder."
                 }
               },
               "required": [
-                "name",
-                "folders"
+                "it"
               ],
-              "description": "What it is.\nA folder."
-            }
-          },
-          "required": [
-            "it"
-          ],
-          "additionalProperties": false,
-          "$defs": {
-            "Folder": {
-              "type": "object",
-              "properties": {
-                "name": {
-                  "type": "string",
-                  "minLength": 1
-                },
-                "folders": {
-                  "type": "array",
-                  "items": {
-                    "$ref": "#/$defs/Folder"
-                  }
+              "additionalProperties": false,
+              "$defs": {
+                "Folder": {
+                  "type": "object",
+                  "properties": {
+                    "name": {
+                      "type": "string",
+                      "minLength": 1
+                    },
+                    "folders": {
+                      "type": "array",
+                      "items": {
+                        "$ref": "#/$defs/Folder"
+                      }
+                    }
+                  },
+                  "required": [
+                    "name",
+                    "folders"
+                  ],
+                  "description": "A folder."
                 }
-              },
-              "required": [
-                "name",
-                "folders"
-              ],
-              "description": "A folder."
-            }
-          }
-        }"##]],
+              }
+            }"##]],
     );
 }
 
@@ -654,15 +654,15 @@ fn rules_of_numbers() {
     check_rules(
         "numbers",
         expect![[r#"
-        type: "object"
-          days: {"type":"integer","maximum":14,"minimum":1}
-          page: {"type":"integer","minimum":1}
-          below: {"type":"integer","exclusiveMaximum":10}
-          latitude: {"type":"number","minimum":-90.0,"maximum":90.0}
-          share: {"type":"number","minimum":0.1,"exclusiveMaximum":0.7}
-          optional: {"type":"integer","minimum":2,"maximum":4}
-        required: ["days","page","below","latitude","share"]
-        additionalProperties: false"#]],
+            type: "object"
+              days: {"type":"integer","maximum":14,"minimum":1}
+              page: {"type":"integer","minimum":1}
+              below: {"type":"integer","exclusiveMaximum":10}
+              latitude: {"type":"number","minimum":-90.0,"maximum":90.0}
+              share: {"type":"number","minimum":0.1,"exclusiveMaximum":0.7}
+              optional: {"type":"integer","minimum":2,"maximum":4}
+            required: ["days","page","below","latitude","share"]
+            additionalProperties: false"#]],
     );
 }
 
@@ -671,16 +671,16 @@ fn rules_of_texts() {
     check_rules(
         "texts",
         expect![[r#"
-        type: "object"
-          short: {"type":"string","minLength":1,"maxLength":200}
-          word: {"type":"string","maxLength":4,"pattern":"^[a-z]+$"}
-          email: {"type":"string","format":"email"}
-          uri: {"type":"string","format":"uri"}
-          date: {"type":"string","format":"date"}
-          date_time: {"type":"string","format":"date-time"}
-          uuid: {"type":"string","format":"uuid"}
-        required: ["short","word","email","uri","date","date_time","uuid"]
-        additionalProperties: false"#]],
+            type: "object"
+              short: {"type":"string","minLength":1,"maxLength":200}
+              word: {"type":"string","maxLength":4,"pattern":"^[a-z]+$"}
+              email: {"type":"string","format":"email"}
+              uri: {"type":"string","format":"uri"}
+              date: {"type":"string","format":"date"}
+              date_time: {"type":"string","format":"date-time"}
+              uuid: {"type":"string","format":"uuid"}
+            required: ["short","word","email","uri","date","date_time","uuid"]
+            additionalProperties: false"#]],
     );
 }
 
@@ -689,11 +689,11 @@ fn rules_of_collections() {
     check_rules(
         "collections",
         expect![[r#"
-        type: "object"
-          list: {"type":"array","items":{"type":"string"},"minItems":1,"maxItems":3}
-          map: {"type":"object","additionalProperties":{"type":"integer","maximum":255,"minimum":0},"minProperties":2}
-        required: ["list","map"]
-        additionalProperties: false"#]],
+            type: "object"
+              list: {"type":"array","items":{"type":"string"},"minItems":1,"maxItems":3}
+              map: {"type":"object","additionalProperties":{"type":"integer","maximum":255,"minimum":0},"minProperties":2}
+            required: ["list","map"]
+            additionalProperties: false"#]],
     );
 }
 
@@ -702,11 +702,11 @@ fn defaults_and_examples() {
     check_rules(
         "defaults",
         expect![[r#"
-        type: "object"
-          way: {"description":"A way to go.\n- `Left`: To the left.\n- `Right`: To the right, not wrong.","type":"string","enum":["Back","Left","Right"],"examples":["Back","Right"],"default":"Left"}
-          as: {"type":"string","description":"A person.","default":"you"}
-        additionalProperties: false
-        examples: [{"way":"Right"}]"#]],
+            type: "object"
+              way: {"description":"A way to go.\n- `Left`: To the left.\n- `Right`: To the right, not wrong.","type":"string","enum":["Back","Left","Right"],"examples":["Back","Right"],"default":"Left"}
+              as: {"type":"string","description":"A person.","default":"you"}
+            additionalProperties: false
+            examples: [{"way":"Right"}]"#]],
     );
 }
 
@@ -715,26 +715,26 @@ fn one_type_can_be_the_whole_object() {
     check_rules(
         "whole",
         expect![[r#"
-        type: "object"
-          text: {"type":"string","description":"What to look for."}
-          limit: {"type":["integer","null"],"default":null,"minimum":0,"maximum":4294967295}
-        required: ["text"]"#]],
+            type: "object"
+              text: {"type":"string","description":"What to look for."}
+              limit: {"type":["integer","null"],"default":null,"minimum":0,"maximum":4294967295}
+            required: ["text"]"#]],
     );
     check_rules(
         "tagged",
         expect![[r#"
-        oneOf: [{"type":"object","properties":{"kind":{"type":"string","const":"mail"},"address":{"type":"string"}},"required":["kind","address"],"description":"By mail."},{"type":"object","properties":{"kind":{"type":"string","const":"phone"},"number":{"type":"string"},"extension":{"type":["integer","null"],"maximum":65535,"minimum":0}},"required":["kind","number"],"description":"By phone."}]
-        type: "object""#]],
+            oneOf: [{"type":"object","properties":{"kind":{"type":"string","const":"mail"},"address":{"type":"string"}},"required":["kind","address"],"description":"By mail."},{"type":"object","properties":{"kind":{"type":"string","const":"phone"},"number":{"type":"string"},"extension":{"type":["integer","null"],"maximum":65535,"minimum":0}},"required":["kind","number"],"description":"By phone."}]
+            type: "object""#]],
     );
     check_rules(
         "recursive",
         expect![[r##"
-        type: "object"
-          name: {"type":"string","minLength":1}
-          folders: {"type":"array","items":{"$ref":"#/$defs/Folder"}}
-        required: ["name","folders"]
-        description: "A folder."
-        $defs: {"Folder":{"type":"object","properties":{"name":{"type":"string","minLength":1},"folders":{"type":"array","items":{"$ref":"#/$defs/Folder"}}},"required":["name","folders"],"description":"A folder."}}"##]],
+            type: "object"
+              name: {"type":"string","minLength":1}
+              folders: {"type":"array","items":{"$ref":"#/$defs/Folder"}}
+            required: ["name","folders"]
+            description: "A folder."
+            $defs: {"Folder":{"type":"object","properties":{"name":{"type":"string","minLength":1},"folders":{"type":"array","items":{"$ref":"#/$defs/Folder"}}},"required":["name","folders"],"description":"A folder."}}"##]],
     );
 }
 

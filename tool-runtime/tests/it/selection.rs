@@ -63,8 +63,8 @@ fn everything_is_on() {
     check(
         &Selection::all(),
         expect![[r#"
-        notes: save
-        weather-service: get_temperature get_forecast make_rain"#]],
+            notes: save
+            weather-service: get_temperature get_forecast make_rain"#]],
     );
 }
 
@@ -73,8 +73,8 @@ fn a_server_can_be_off() {
     check(
         &Selection::all().without_server("notes"),
         expect![[r#"
-        notes: off
-        weather-service: get_temperature get_forecast make_rain"#]],
+            notes: off
+            weather-service: get_temperature get_forecast make_rain"#]],
     );
 }
 
@@ -84,14 +84,14 @@ fn a_tool_can_be_off() {
     check(
         &selection,
         expect![[r#"
-        notes: save
-        weather-service: get_temperature get_forecast"#]],
+            notes: save
+            weather-service: get_temperature get_forecast"#]],
     );
     check(
         &selection.without(Weather::GET_FORECAST),
         expect![[r#"
-        notes: save
-        weather-service: get_temperature"#]],
+            notes: save
+            weather-service: get_temperature"#]],
     );
 }
 
@@ -101,21 +101,21 @@ fn only_some_tools_can_be_on() {
     check(
         &selection,
         expect![[r#"
-        notes: save
-        weather-service: get_temperature"#]],
+            notes: save
+            weather-service: get_temperature"#]],
     );
     let selection = selection.only(Weather::GET_FORECAST);
     check(
         &selection,
         expect![[r#"
-        notes: save
-        weather-service: get_temperature get_forecast"#]],
+            notes: save
+            weather-service: get_temperature get_forecast"#]],
     );
     check(
         &selection.without(Weather::GET_FORECAST),
         expect![[r#"
-        notes: save
-        weather-service: get_temperature"#]],
+            notes: save
+            weather-service: get_temperature"#]],
     );
 }
 
@@ -127,8 +127,8 @@ fn a_server_that_is_off_has_no_tool_that_is_on() {
     check(
         &selection,
         expect![[r#"
-        notes: save
-        weather-service: off"#]],
+            notes: save
+            weather-service: off"#]],
     );
     assert_eq!(
         selection.of("weather-service"),
@@ -151,8 +151,8 @@ fn a_selection_can_come_from_settings() {
     check(
         &Selection::all().server("weather-service", named),
         expect![[r#"
-        notes: save
-        weather-service: get_temperature"#]],
+            notes: save
+            weather-service: get_temperature"#]],
     );
 }
 
@@ -165,16 +165,16 @@ fn what_does_not_exist_is_named_with_what_may_be_meant() {
     check(
         &Selection::all().without_server("note"),
         expect![[r#"
-        notes: save
-        weather-service: get_temperature get_forecast make_rain
-        there is no server `note`; did you mean `notes`?"#]],
+            notes: save
+            weather-service: get_temperature get_forecast make_rain
+            there is no server `note`; did you mean `notes`?"#]],
     );
     check(
         &Selection::all().without_server("browser"),
         expect![[r#"
-        notes: save
-        weather-service: get_temperature get_forecast make_rain
-        there is no server `browser`"#]],
+            notes: save
+            weather-service: get_temperature get_forecast make_rain
+            there is no server `browser`"#]],
     );
     check(
         &Selection::all()
