@@ -4,7 +4,10 @@ use crate::{
     config::{self, Config},
     mcp::{self, FrontDoor},
     secret::Secret,
-    store::{OpenError, ServiceTokenError, Store, service_token},
+    store::{
+        DatabaseError, KeyError, MirroredServer, OpenError, ServiceTokenError, Store, Switch, now,
+        service_token,
+    },
     telemetry::CallLog,
 };
 use axum::{Router, serve::ListenerExt};
@@ -14,8 +17,11 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tool_runtime::{
     Caller, Dispatcher, Environment, Limits, Registry, RegistryError, Selection, SelectionError,
-    ServerSelection,
+    ServerSelection, View,
 };
+
+/// How long the answers of the last calls get to be sent. Without an open stream the end comes earlier.
+const SENDING: Duration = Duration::from_millis(250);
 
 /// How long streams that are still open get to close, after the calls have ended.
 const CLOSING: Duration = Duration::from_secs(1);
@@ -38,6 +44,12 @@ pub enum StartError {
     /// The store can't be opened.
     #[error(transparent)]
     Store(#[from] OpenError),
+    /// The store can't keep which servers there are, or say what is switched on.
+    #[error("can't keep the list of servers in the database")]
+    Servers(#[from] DatabaseError),
+    /// The key for what stateless clients carry can't be had.
+    #[error(transparent)]
+    Key(#[from] KeyError),
     /// The service token can't be had.
     #[error(transparent)]
     Token(#[from] ServiceTokenError),
@@ -61,8 +73,8 @@ pub enum StartError {
     #[error("the HTTP server failed")]
     Serve(#[source] io::Error),
     /// The pipe can't be served.
-    #[error("can't serve on standard input and output: {0}")]
-    Pipe(String),
+    #[error("can't serve on standard input and output")]
+    Pipe(#[source] io::Error),
 }
 
 fn of_file(file: Option<&PathBuf>) -> String {
@@ -84,12 +96,21 @@ pub async fn dispatcher(
         output: config.limits.max_output,
     };
     let dispatcher = Dispatcher::with(registry, Vec::new(), limits, vec![Arc::new(CallLog)])?;
-    let selected = dispatcher.select(selection(&config.servers));
-    selected.map_err(|source| StartError::Selection {
-        file: config.file.clone(),
-        source,
-    })?;
+    select(&dispatcher, selection(&config.servers), config)?;
     Ok(Arc::new(dispatcher))
+}
+
+fn select(
+    dispatcher: &Dispatcher,
+    selection: Selection,
+    config: &Config,
+) -> Result<(), StartError> {
+    dispatcher
+        .select(selection)
+        .map_err(|source| StartError::Selection {
+            file: config.file.clone(),
+            source,
+        })
 }
 
 fn selection(servers: &BTreeMap<String, config::ServerSelection>) -> Selection {
@@ -103,6 +124,48 @@ fn selection(servers: &BTreeMap<String, config::ServerSelection>) -> Selection {
             };
             selection.server(name, of_server)
         })
+}
+
+/// Turns off what the user switched off, unless the settings say something about the same thing. Switches of what
+/// isn't there wait for it to come back.
+fn with_switches(
+    servers: &BTreeMap<String, config::ServerSelection>,
+    switches: &[Switch],
+    view: &View,
+) -> Selection {
+    let mut selection = selection(servers);
+    for Switch { server, tool, .. } in switches.iter().filter(|it| !it.enabled) {
+        let Some((there, _)) = view.server(server) else {
+            continue;
+        };
+        let mut of_server = selection.of(server);
+        match tool {
+            None if !servers.contains_key(server) => of_server.enabled = false,
+            Some(tool)
+                if of_server.only.is_none() && there.tools.iter().any(|it| it.name == *tool) =>
+            {
+                of_server.without.insert(tool.clone());
+            }
+            _ => continue,
+        }
+        selection = selection.server(server, of_server);
+    }
+    selection
+}
+
+/// Keeps in the store which servers are linked into this program.
+pub(crate) async fn mirror(store: &Store, dispatcher: &Dispatcher) -> Result<(), DatabaseError> {
+    let view = dispatcher.view();
+    let servers: Vec<MirroredServer> = view
+        .servers()
+        .map(|it| MirroredServer {
+            name: it.name.clone(),
+            version: it.version.clone(),
+            description: it.description.clone(),
+            tools: it.tools.iter().map(|tool| tool.name.clone()).collect(),
+        })
+        .collect();
+    store.mirror_servers(&servers, now()).await
 }
 
 /// A bridge that listens.
@@ -128,13 +191,21 @@ impl Bridge {
     ) -> Result<Self, StartError> {
         let dispatcher = dispatcher(config, variables).await?;
         let store = Store::open(&config.data, config.database_url.as_ref()).await?;
+        mirror(&store, &dispatcher).await?;
+        let switches = store.switches().await?;
+        let selected = with_switches(&config.servers, &switches, &dispatcher.view());
+        select(&dispatcher, selected, config)?;
         let (token, token_file) = token(config)?;
         let listener = listen(config.listen).await?;
         let address = listener.local_addr().map_err(|source| StartError::Listen {
             address: config.listen,
             source,
         })?;
-        let front_door = FrontDoor::new(dispatcher.clone(), config.limits.max_body);
+        let key = store.key("request state").await?;
+        let max_body = config.limits.max_body;
+        let (dispatch, kept) = (dispatcher.clone(), Some(store.clone()));
+        let front_door = FrontDoor::new(dispatch, key.expose(), kept, max_body, config.no_auth);
+        front_door.tend();
         let guard = mcp::guard::Guard::new(config, token, store);
         let router = mcp::router(&front_door, guard);
         Ok(Self {
@@ -169,6 +240,9 @@ impl Bridge {
             {
                 let calls = front_door.calls();
                 tracing::warn!(calls, limit = ?drain, "calls were still under way at the limit and were stopped");
+            } else {
+                // A call has ended before its answer is on its way.
+                tokio::time::sleep(SENDING).await;
             }
             front_door.close();
             tokio::time::sleep(CLOSING).await;
@@ -214,7 +288,14 @@ pub(crate) async fn serve_pipe(
     caller: Caller,
 ) -> Result<(), StartError> {
     let dispatcher = dispatcher(config, variables).await?;
-    mcp::serve_pipe(dispatcher, caller)
+    // One client and one process: what the client carries needs to outlive neither.
+    let mut key = [0; 32];
+    let filled = getrandom::fill(&mut key).map_err(io::Error::other);
+    filled.map_err(StartError::Pipe)?;
+    let front_door = FrontDoor::new(dispatcher, &key, None, config.limits.max_body, true);
+    front_door.tend();
+    front_door
+        .serve_pipe(caller)
         .await
         .map_err(StartError::Pipe)
 }

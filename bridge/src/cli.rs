@@ -8,6 +8,7 @@
     reason = "this is the one place that talks to the terminal"
 )]
 
+mod data;
 mod doctor;
 mod tokens;
 mod tools;
@@ -25,6 +26,8 @@ use tracing_subscriber::EnvFilter;
 
 /// It ran and says no.
 const NO: u8 = 1;
+/// The command line is wrong.
+const WRONG: u8 = 2;
 /// It could not run.
 const CANNOT: u8 = 3;
 
@@ -45,6 +48,7 @@ struct Cli {
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Settings")]
+#[expect(clippy::doc_markdown, reason = "clap shows the words as they are")]
 struct Settings {
     /// Settings file [default: ./clopen-mcp.toml, or the one in the folder for settings] [env: CLOPEN_MCP_CONFIG]
     #[arg(long, global = true, value_name = "FILE")]
@@ -64,6 +68,9 @@ struct Settings {
     /// Web origin that may call, besides this machine's own [env: CLOPEN_MCP_ALLOWED_ORIGINS]
     #[arg(long = "allowed-origin", global = true, value_name = "ORIGIN")]
     allowed_origins: Vec<String>,
+    /// Folder of skills to serve [env: CLOPEN_MCP_SKILLS]
+    #[arg(long, global = true, value_name = "DIR")]
+    skills: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -88,6 +95,9 @@ enum Command {
     /// Create, list and revoke tokens
     #[command(subcommand)]
     Tokens(tokens::Command),
+    /// Export, import, back up and reset what is in the database
+    #[command(subcommand)]
+    Data(data::Command),
     /// Check the whole path from the settings to a list of tools, and say what to do
     Doctor(doctor::Doctor),
 }
@@ -154,6 +164,7 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         no_auth: cli.settings.no_auth,
         allowed_hosts: cli.settings.allowed_hosts,
         allowed_origins: cli.settings.allowed_origins,
+        skills: cli.settings.skills,
     };
     let config = Config::load(&flags, &variables, &env::current_dir()?)?;
     for warning in &config.warnings {
@@ -180,6 +191,7 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
             tools::run(command, &dispatcher).await
         }
         Command::Tokens(command) => tokens::run(command, &config).await,
+        Command::Data(command) => data::run(command, &config, &variables).await,
         Command::Doctor(doctor) => doctor::run(&doctor, &config, &variables).await,
     }
 }

@@ -28,9 +28,10 @@ pub const FILE_NAME: &str = "clopen-mcp.toml";
 const PREFIX: &str = "CLOPEN_MCP_";
 
 /// The keys of the settings file which are variables too.
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 11] = [
     "listen",
     "data",
+    "skills",
     "no_auth",
     "allowed_hosts",
     "allowed_origins",
@@ -53,6 +54,8 @@ pub struct Flags {
     pub listen: Option<String>,
     /// `--data`: the data folder.
     pub data: Option<PathBuf>,
+    /// `--skills`: the folder of skills.
+    pub skills: Option<PathBuf>,
     /// `--no-auth`: nobody needs a token.
     pub no_auth: bool,
     /// `--allowed-host`, as often as it is given.
@@ -68,6 +71,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// The folder with everything that outlives the process.
     pub data: PathBuf,
+    /// The folder of skills, where skills are served.
+    pub skills: Option<PathBuf>,
     /// The service token, where it doesn't come from the data folder.
     pub token: Option<Secret>,
     /// Whether nobody needs a token; only on a loopback address.
@@ -290,6 +295,7 @@ impl<'a> Sources<'a> {
         let no_auth = flags.no_auth.then_some("true");
         let no_auth = self.one(flag("--no-auth", no_auth), "no_auth", &kind::SWITCH);
         let data = self.data(flags, folder);
+        let skills = self.folder(flags.skills.as_deref(), "skills", folder);
         let allowed_hosts = joined(&flags.allowed_hosts);
         let allowed_hosts = self.many(
             flag("--allowed-host", allowed_hosts.as_deref()),
@@ -325,6 +331,7 @@ impl<'a> Sources<'a> {
         Some(Config {
             listen,
             data: data?,
+            skills,
             token,
             no_auth: no_auth.is_some_and(|(it, _)| it),
             allowed_hosts,
@@ -338,22 +345,28 @@ impl<'a> Sources<'a> {
     }
 
     fn data(&mut self, flags: &Flags, folder: &Path) -> Option<PathBuf> {
-        if let Some(data) = &flags.data {
-            return Some(folder.join(data));
-        }
         let before = self.problems.len();
-        if let Some((data, place)) = self.one(None, "data", &kind::FOLDER) {
-            let start = match (&place, self.file) {
-                (Place::File { .. }, Some((file, _))) => file.path.parent().unwrap_or(folder),
-                _ => folder,
-            };
-            return Some(start.join(data));
+        if let Some(data) = self.folder(flags.data.as_deref(), "data", folder) {
+            return Some(data);
         }
         let default = data_folder(self.variables).map(|it| it.join("clopen-mcp"));
         if default.is_none() && self.problems.len() == before {
             self.problems.push(Problem::NoDataFolder);
         }
         default
+    }
+
+    /// Reads a setting that is a folder. A flag isn't text, since a path needn't be UTF-8.
+    fn folder(&mut self, flag: Option<&Path>, key: &'static str, folder: &Path) -> Option<PathBuf> {
+        if let Some(path) = flag {
+            return Some(folder.join(path));
+        }
+        let (path, place) = self.one(None, key, &kind::FOLDER)?;
+        let start = match (&place, self.file) {
+            (Place::File { .. }, Some((file, _))) => file.path.parent().unwrap_or(folder),
+            _ => folder,
+        };
+        Some(start.join(path))
     }
 
     fn limits(&mut self) -> Limits {

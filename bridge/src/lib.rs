@@ -8,6 +8,7 @@ mod cli;
 pub mod config;
 pub mod mcp;
 pub mod secret;
+pub mod skills;
 pub mod store;
 mod telemetry;
 

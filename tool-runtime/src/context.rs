@@ -1,6 +1,11 @@
 //! What the runtime lends to a tool for the time of one call.
 
-use crate::{definition::BoxFuture, output::InputRequest, selection::Reach};
+use crate::{
+    changes::Changes,
+    definition::BoxFuture,
+    output::{InputRequired, Question},
+    selection::Reach,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -32,6 +37,8 @@ pub struct Context {
     pub log: Log,
     /// The caller's side, for questions.
     pub client: Client,
+    /// Where to say that something which clients watch has changed.
+    pub changes: Changes,
 }
 
 impl Context {
@@ -48,7 +55,7 @@ impl Context {
 #[diagnostic::on_unimplemented(
     message = "the runtime has no `{Self}` to lend to a tool",
     label = "not lent by the runtime",
-    note = "a parameter taken by reference is lent by the runtime: `&Caller`, `&Progress`, `&Cancellation`, `&Log`, `&Client` or `&Context`",
+    note = "a parameter taken by reference is lent by the runtime: `&Caller`, `&Progress`, `&Cancellation`, `&Log`, `&Client`, `&Changes` or `&Context`",
     note = "a parameter that the model sends is taken by value"
 )]
 pub trait Lend {
@@ -76,6 +83,12 @@ impl Lend for Caller {
 impl Lend for Cancellation {
     fn lend(context: &Context) -> &Self {
         &context.cancellation
+    }
+}
+
+impl Lend for Changes {
+    fn lend(context: &Context) -> &Self {
+        &context.changes
     }
 }
 
@@ -281,20 +294,30 @@ impl fmt::Debug for Log {
 
 /// The caller's side, which can answer questions.
 #[derive(Clone, Default)]
-pub struct Client(Option<Arc<dyn Conversation>>);
+pub struct Client {
+    conversation: Option<Arc<dyn Conversation>>,
+    /// The name of the next question; empty where it has none.
+    key: String,
+}
 
 /// A way to put a question to a client. A closure is one, for agents in the same process.
 pub trait Conversation: Send + Sync {
     /// Asks, and waits for the answer: the `result` of the protocol's method.
-    fn ask(&self, question: InputRequest) -> BoxFuture<'_, Result<Value, ClientError>>;
+    fn ask(&self, question: Question) -> BoxFuture<'_, Result<Value, ClientError>>;
+
+    /// Returns the questions that can't be answered while the call runs: it is stopped, and made again with the answers
+    /// at hand. The default is none.
+    fn missing(&self) -> Option<InputRequired> {
+        None
+    }
 }
 
 impl<F, A> Conversation for F
 where
-    F: Fn(InputRequest) -> A + Send + Sync,
+    F: Fn(Question) -> A + Send + Sync,
     A: Future<Output = Result<Value, ClientError>> + Send + 'static,
 {
-    fn ask(&self, question: InputRequest) -> BoxFuture<'_, Result<Value, ClientError>> {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Result<Value, ClientError>> {
         Box::pin(self(question))
     }
 }
@@ -338,10 +361,30 @@ pub struct Root {
     pub name: Option<String>,
 }
 
+impl From<Arc<dyn Conversation>> for Client {
+    fn from(conversation: Arc<dyn Conversation>) -> Self {
+        Self {
+            conversation: Some(conversation),
+            key: String::new(),
+        }
+    }
+}
+
 impl Client {
     /// Makes one that hands each question on.
     pub fn to(conversation: impl Conversation + 'static) -> Self {
-        Self(Some(Arc::new(conversation)))
+        let conversation: Arc<dyn Conversation> = Arc::new(conversation);
+        conversation.into()
+    }
+
+    /// Gives the next question a name, by which a stateless client sends its answer along. Without one, questions are
+    /// counted in the order in which they are asked.
+    #[must_use]
+    pub fn named(&self, key: impl Into<String>) -> Self {
+        Self {
+            conversation: self.conversation.clone(),
+            key: key.into(),
+        }
     }
 
     /// Asks the person to fill in a form: the fields of `T`, which are texts, numbers, flags or enums.
@@ -357,14 +400,20 @@ impl Client {
             "requestedSchema": crate::schema::published_form::<T>(),
         });
         let mut answer = self.ask("elicitation/create", params).await?;
-        match answer.get("action").and_then(Value::as_str) {
-            Some("accept") => read(&mut answer, "content"),
-            Some("decline") => Err(ClientError::Declined),
-            Some("cancel") => Err(ClientError::Cancelled),
-            _ => Err(ClientError::Invalid {
-                reason: "`action` is none of `accept`, `decline` and `cancel`".to_owned(),
-            }),
-        }
+        accepted(&answer)?;
+        read(&mut answer, "content")
+    }
+
+    /// Asks the person to open a page, for what must not pass through the client, such as a password. Returns when the
+    /// person has agreed to open it, which is before they are done there.
+    pub async fn elicit_url(
+        &self,
+        message: impl Into<String>,
+        url: impl Into<String>,
+    ) -> Result<(), ClientError> {
+        let params = json!({ "mode": "url", "message": message.into(), "url": url.into() });
+        let answer = self.ask("elicitation/create", params).await?;
+        accepted(&answer)
     }
 
     /// Asks the client's model. `params` are those of `sampling/createMessage`; the answer is its result.
@@ -385,10 +434,34 @@ impl Client {
         params: Value,
     ) -> Result<Value, ClientError> {
         let method = method.into();
-        match &self.0 {
-            Some(conversation) => conversation.ask(InputRequest { method, params }).await,
+        match &self.conversation {
+            Some(conversation) => {
+                let key = self.key.clone();
+                let question = Question {
+                    key,
+                    method,
+                    params,
+                };
+                conversation.ask(question).await
+            }
             None => Err(ClientError::Unsupported { method }),
         }
+    }
+
+    /// The questions that keep the call from going on.
+    pub(crate) fn missing(&self) -> Option<InputRequired> {
+        self.conversation.as_ref()?.missing()
+    }
+}
+
+fn accepted(answer: &Value) -> Result<(), ClientError> {
+    match answer.get("action").and_then(Value::as_str) {
+        Some("accept") => Ok(()),
+        Some("decline") => Err(ClientError::Declined),
+        Some("cancel") => Err(ClientError::Cancelled),
+        _ => Err(ClientError::Invalid {
+            reason: "`action` is none of `accept`, `decline` and `cancel`".to_owned(),
+        }),
     }
 }
 
@@ -401,6 +474,6 @@ fn read<T: DeserializeOwned>(answer: &mut Value, key: &str) -> Result<T, ClientE
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Client(can be asked: {})", self.0.is_some())
+        write!(f, "Client(can be asked: {})", self.conversation.is_some())
     }
 }

@@ -1,12 +1,13 @@
 //! One call: resolve → select → check → run → cut → record.
 
 use crate::{
-    context::{Caller, Context},
+    changes::{Change, Changes},
+    context::{Caller, ClientError, Context},
     definition::{BoxFuture, Requirement, ToolServer as _},
     error::{CallError, ToolError, Violation, did_you_mean},
     limits::{Limits, Results},
     name::Ambiguous,
-    output::{Content, Message, Output},
+    output::{Content, InputRequired, Message, Output},
     provider::{Provider, Tool},
     registry::{Registry, RegistryError},
     selection::{Selection, SelectionError},
@@ -19,8 +20,10 @@ use std::{
     any::Any,
     collections::BTreeMap,
     fmt,
+    future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
+    task::Poll,
     time::Duration,
 };
 use thiserror::Error;
@@ -34,6 +37,7 @@ pub struct Dispatcher {
     limits: Limits,
     results: Results,
     observers: Vec<Arc<dyn Observer>>,
+    changes: Changes,
 }
 
 /// Hears of every call, also of a refused one. It is called in the path of the call, so it must not block.
@@ -74,6 +78,48 @@ pub enum Outcome<'a> {
     Refused(&'a CallError),
 }
 
+/// Tells the observers of one call, also of one that nobody waits for any more.
+struct Recording<'a> {
+    observers: &'a [Arc<dyn Observer>],
+    called: &'a str,
+    caller: &'a Caller,
+    bytes_in: usize,
+    started: Instant,
+    trace: Trace,
+    ended: bool,
+}
+
+impl Recording<'_> {
+    fn end(&mut self, outcome: Outcome<'_>) {
+        self.ended = true;
+        if self.observers.is_empty() {
+            return;
+        }
+        let record = Record {
+            called: self.called,
+            tool: self.trace.tool.as_deref(),
+            caller: self.caller,
+            outcome,
+            duration: self.started.elapsed(),
+            bytes_in: self.bytes_in,
+            repaired: &self.trace.repaired,
+            cut: self.trace.cut,
+        };
+        for observer in self.observers {
+            observer.observe(&record);
+        }
+    }
+}
+
+impl Drop for Recording<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            let tool = self.called.to_owned();
+            self.end(Outcome::Refused(&CallError::Cancelled { tool }));
+        }
+    }
+}
+
 /// What a call met on its way; filled step by step, so that a refused call leaves a record too.
 #[derive(Default)]
 struct Trace {
@@ -106,6 +152,7 @@ impl Dispatcher {
             limits,
             results,
             observers,
+            changes: Changes::watched(),
         })
     }
 
@@ -115,12 +162,20 @@ impl Dispatcher {
         selection.check(&servers)?;
         let view = View::new(&self.providers, selection);
         self.view.store(Arc::new(view));
+        for change in [Change::Tools, Change::Prompts, Change::Resources] {
+            self.changes.tell(change);
+        }
         Ok(())
     }
 
     /// Returns what can be called now.
     pub fn view(&self) -> Arc<View> {
         self.view.load_full()
+    }
+
+    /// Returns where changes are told and heard of: of the lists, and of resources.
+    pub fn changes(&self) -> &Changes {
+        &self.changes
     }
 
     /// Calls a tool by any spelling of its name; `arguments` is the JSON of an object, or empty.
@@ -132,27 +187,23 @@ impl Dispatcher {
         arguments: &str,
         context: &Context,
     ) -> Result<Output, CallError> {
-        let started = Instant::now();
-        let mut trace = Trace::default();
-        let result = self.steps(name, arguments, context, &mut trace).await;
-        let outcome = match &result {
+        let mut recording = Recording {
+            observers: &self.observers,
+            called: name,
+            caller: &context.caller,
+            bytes_in: arguments.len(),
+            started: Instant::now(),
+            trace: Trace::default(),
+            ended: false,
+        };
+        let result = self
+            .steps(name, arguments, context, &mut recording.trace)
+            .await;
+        recording.end(match &result {
             Ok(output) if output.is_error => Outcome::Failed(output),
             Ok(_) => Outcome::Done,
             Err(error) => Outcome::Refused(error),
-        };
-        let record = Record {
-            called: name,
-            tool: trace.tool.as_deref(),
-            caller: &context.caller,
-            outcome,
-            duration: started.elapsed(),
-            bytes_in: arguments.len(),
-            repaired: &trace.repaired,
-            cut: trace.cut,
-        };
-        for observer in &self.observers {
-            observer.observe(&record);
-        }
+        });
         result
     }
 
@@ -174,7 +225,13 @@ impl Dispatcher {
         let limit = tool.timeout.unwrap_or(self.limits.time);
         let mut output = match run(running, limit, context).await {
             Ended::Done(Ok(output)) => output,
-            Ended::Done(Err(error)) => Output::error(error.to_string()),
+            Ended::Done(Err(error)) => failed(&tool, &error)?,
+            Ended::Stuck(required) => {
+                return Ok(Output {
+                    input_required: Some(required),
+                    ..Output::default()
+                });
+            }
             Ended::Panicked(message) => return Err(panicked(&tool, message)),
             Ended::TimedOut => {
                 let tool = tool.name.clone();
@@ -243,6 +300,7 @@ impl Dispatcher {
         let limit = self.limits.time;
         let reason = match run(running, limit, context).await {
             Ended::Done(Ok(done)) => return Ok(done),
+            Ended::Stuck(required) => return Err(ReadError::InputRequired(required)),
             Ended::Done(Err(error)) => error.to_string(),
             Ended::Panicked(_) => "an internal error".to_owned(),
             Ended::TimedOut => format!("it was stopped after {} s", limit.as_secs_f64()),
@@ -284,6 +342,9 @@ pub enum ReadError {
         /// What is missing.
         argument: String,
     },
+    /// The client must answer before it can be had.
+    #[error("the client must answer questions before")]
+    InputRequired(InputRequired),
     /// The function behind it failed.
     #[error("`{what}` could not be had: {reason}")]
     Failed {
@@ -359,8 +420,21 @@ fn prepare<'a>(
     }]))
 }
 
+/// A tool that failed says so in its output, unless it failed since the client can't be asked.
+fn failed(tool: &Tool, error: &ToolError) -> Result<Output, CallError> {
+    match error.downcast_ref() {
+        Some(ClientError::Unsupported { method }) => Err(CallError::ClientLacks {
+            tool: tool.name.clone(),
+            method: method.to_string(),
+        }),
+        _ => Ok(Output::error(error.to_string())),
+    }
+}
+
 enum Ended<T> {
     Done(Result<T, ToolError>),
+    /// It can't go on before the client has answered.
+    Stuck(InputRequired),
     Panicked(String),
     TimedOut,
     Cancelled,
@@ -372,17 +446,31 @@ async fn run<T>(
     limit: Duration,
     context: &Context,
 ) -> Ended<T> {
+    if context.cancellation.is_cancelled() {
+        return Ended::Cancelled;
+    }
     let mut running = AssertUnwindSafe(running).catch_unwind();
+    let mut next = poll_fn(|task| match running.poll_unpin(task) {
+        Poll::Ready(done) => Poll::Ready(Ok(done)),
+        Poll::Pending => context
+            .client
+            .missing()
+            .map_or(Poll::Pending, |it| Poll::Ready(Err(it))),
+    });
     // Most calls are ready at once, and need neither a timer nor a place in the list of those to be cancelled.
-    let done = if let Some(done) = (&mut running).now_or_never() {
-        done
+    let ended = if let Some(ended) = (&mut next).now_or_never() {
+        ended
     } else {
         tokio::select! {
             biased;
-            done = &mut running => done,
+            ended = &mut next => ended,
             () = context.cancellation.cancelled() => return Ended::Cancelled,
             () = tokio::time::sleep(limit) => return Ended::TimedOut,
         }
+    };
+    let done = match ended {
+        Ok(done) => done,
+        Err(required) => return Ended::Stuck(required),
     };
     match done {
         Ok(result) => Ended::Done(result),

@@ -141,6 +141,14 @@ pub enum CallError {
         /// How long it was allowed to take.
         limit: Duration,
     },
+    /// The tool must ask the client something that it can't answer.
+    #[error("`{tool}` must ask the client (`{method}`), which this client can't answer")]
+    ClientLacks {
+        /// Name of the tool.
+        tool: String,
+        /// The method of the protocol.
+        method: String,
+    },
     /// The caller took the call back.
     #[error("the call of `{tool}` was cancelled")]
     Cancelled {
@@ -169,6 +177,7 @@ impl CallError {
             Self::ProjectRequired { .. } => "project_required",
             Self::InvalidArguments { .. } => "invalid_arguments",
             Self::TimedOut { .. } => "timed_out",
+            Self::ClientLacks { .. } => "client_lacks",
             Self::Cancelled { .. } => "cancelled",
             Self::Panicked { .. } => "panicked",
         }

@@ -6,6 +6,7 @@ pub mod definition;
 pub mod export;
 
 mod argument;
+mod changes;
 mod context;
 mod dispatcher;
 mod error;
@@ -24,11 +25,12 @@ mod view;
 pub mod __private;
 
 pub use argument::{Argument, Arguments};
+pub use changes::{Change, Changes};
 pub use context::{
     Caller, Cancellation, Client, ClientError, Context, Conversation, Identified, Lend, Level, Log,
     Progress, ProgressReport, Root, Scopes,
 };
-pub use definition::ToolServer;
+pub use definition::{BoxFuture, ToolServer};
 pub use dispatcher::{Dispatcher, Observer, Outcome, ReadError, Record};
 pub use error::{ArgumentError, CallError, ToolError, Violation};
 #[doc(hidden)]
@@ -36,8 +38,7 @@ pub use golden::compare as __compare_tools;
 pub use limits::{Limits, Results};
 pub use name::{Ambiguous, LONGEST, NAMESPACE, Names, ToolName, full_name, parse_full_name};
 pub use output::{
-    Body, Content, InputRequest, InputRequired, IntoMessages, IntoOutput, Json, Message, Output,
-    Role,
+    Body, Content, InputRequired, IntoMessages, IntoOutput, Json, Message, Output, Question, Role,
 };
 pub use provider::{Hints, Prompt, PromptArgument, Provider, Resource, Server, Tool, Unavailable};
 pub use registry::{Environment, MissingVariable, Registry, RegistryError};

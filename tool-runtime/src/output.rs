@@ -49,15 +49,17 @@ impl Output {
 /// Questions that a client must answer before the same call can be made again.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InputRequired {
-    /// The questions by key: the method of the protocol and its parameters.
-    pub requests: Vec<(String, InputRequest)>,
+    /// The questions, each under a name of its own.
+    pub questions: Vec<Question>,
     /// State that the client brings back as it is.
     pub state: Option<String>,
 }
 
-/// One question to a client.
+/// One question to a client, in the protocol's own words.
 #[derive(Clone, Debug, PartialEq)]
-pub struct InputRequest {
+pub struct Question {
+    /// Its name; empty where it has none.
+    pub key: String,
     /// For example `elicitation/create`.
     pub method: Cow<'static, str>,
     /// The parameters of the method.

@@ -132,6 +132,8 @@ pub struct Resource {
     pub description: String,
     /// MIME type of its text or bytes.
     pub mime_type: Option<String>,
+    /// The variables of its template.
+    pub variables: Vec<PromptArgument>,
     /// The provider's own number for it.
     pub index: usize,
 }
@@ -213,13 +215,15 @@ pub struct Prompt {
     pub index: usize,
 }
 
-/// Something that the user fills in.
+/// Something that the user fills in, for a prompt or the address of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromptArgument {
     /// Its name.
     pub name: String,
     /// What it means; may be empty.
     pub description: String,
-    /// Whether the prompt can't be made without it.
+    /// Whether it can't be left out.
     pub required: bool,
+    /// Values to offer while the user types.
+    pub values: Vec<String>,
 }

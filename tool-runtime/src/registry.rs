@@ -334,6 +334,8 @@ fn tool(definition: &ToolDefinition, server: Arc<str>, index: usize) -> Result<T
         input_schema.insert("examples".to_owned(), examples.into());
     }
     let input_schema = Arc::new(input_schema);
+    let check = Check::new(input_schema.clone(), rules)?;
+    check.check_defaults()?;
     let (output_schema, wraps_output) = match (definition.output_schema)() {
         Some(output) => {
             let (schema, wraps) = schema::output(output);
@@ -354,7 +356,7 @@ fn tool(definition: &ToolDefinition, server: Arc<str>, index: usize) -> Result<T
         name: definition.name.tool.to_owned(),
         title: annotations.title.map(str::to_owned),
         description,
-        check: Check::new(input_schema.clone(), rules)?,
+        check,
         input_schema,
         output_schema,
         hints: Hints {
@@ -385,29 +387,38 @@ fn resource(definition: &ResourceDefinition, server: Arc<str>, index: usize) -> 
         title: definition.title.map(str::to_owned),
         description: definition.description.to_owned(),
         mime_type: definition.mime_type.map(str::to_owned),
+        variables: to_fill_in(definition.arguments),
         index,
     }
 }
 
 fn prompt(definition: &PromptDefinition, server: Arc<str>, index: usize) -> Prompt {
-    let arguments = definition.arguments.iter().map(|it| PromptArgument {
-        name: it.name.to_owned(),
-        description: it.description.to_owned(),
-        required: it.required,
-    });
     Prompt {
         server,
         name: definition.name.to_owned(),
         title: definition.title.map(str::to_owned),
         description: definition.description.to_owned(),
-        arguments: arguments.collect(),
+        arguments: to_fill_in(definition.arguments),
         index,
     }
 }
 
+fn to_fill_in(definitions: &[ArgumentDefinition]) -> Vec<PromptArgument> {
+    let (schema, _) = schema::arguments(definitions);
+    let arguments = definitions.iter().map(|it| PromptArgument {
+        name: it.name.to_owned(),
+        description: it.description.to_owned(),
+        required: it.required,
+        values: schema::values_of(&schema["properties"][it.name]),
+    });
+    arguments.collect()
+}
+
 fn text_check(definitions: &'static [ArgumentDefinition]) -> Result<Check, SchemaError> {
     let (schema, rules) = schema::arguments(definitions);
-    Check::new(Arc::new(schema), rules)
+    let check = Check::new(Arc::new(schema), rules)?;
+    check.check_defaults()?;
+    Ok(check)
 }
 
 /// Makes the JSON of arguments that came as text (variables of a URI, arguments of a prompt): each becomes what its

@@ -192,10 +192,25 @@ fn property(definition: &ArgumentDefinition, schema: Value) -> Value {
             schema.insert(keyword.to_owned(), value);
         }
     }
-    if let Some(default) = definition.default {
-        schema.insert("default".to_owned(), default());
+    let mut schema = Value::Object(schema);
+    let default = definition.default.map(|it| it());
+    // A default of `null` says no more than that the argument is optional, unless `null` is a value.
+    if let Some(default) = default.filter(|it| !it.is_null() || check::allows_null(&schema)) {
+        schema["default"] = default;
     }
-    schema.into()
+    schema
+}
+
+/// The values that a schema names: all of an enum, else its examples.
+pub(crate) fn values_of(schema: &Value) -> Vec<String> {
+    let named = ["enum", "examples"]
+        .iter()
+        .find_map(|it| schema.get(it)?.as_array());
+    let values = named.into_iter().flatten().map(|it| match it {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    });
+    values.collect()
 }
 
 fn keyword(rule: &Rule) -> (&'static str, Value) {

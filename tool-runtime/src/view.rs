@@ -4,7 +4,7 @@ use crate::{
     context::Caller,
     error::CallError,
     name::{Ambiguous, Names, full_name},
-    provider::{Prompt, Provider, Resource, Server, Tool},
+    provider::{Prompt, PromptArgument, Provider, Resource, Server, Tool},
     selection::{Selection, ServerSelection},
 };
 use serde::Serialize;
@@ -198,6 +198,34 @@ impl View {
         Ok(index.map(|it| &*self.tools[it].item))
     }
 
+    /// Returns the tool that a caller means by a spelling, if it is one that the caller may know of.
+    pub fn reached_tool(&self, spelled: &str, caller: &Caller) -> Option<&Tool> {
+        let tool = self.tool(spelled).ok().flatten()?;
+        caller.reaches(tool).then_some(tool)
+    }
+
+    /// Returns values to offer for an argument of a prompt; `None` if the caller knows no such prompt.
+    pub fn prompt_values(
+        &self,
+        name: &str,
+        argument: &str,
+        caller: &Caller,
+    ) -> Option<Vec<String>> {
+        let (_, prompt) = self.find_prompt(name, caller).ok()?.ok()?;
+        Some(values(&prompt.arguments, argument))
+    }
+
+    /// Returns values to offer for a variable of a resource's template; `None` if the caller knows no such resource.
+    pub fn resource_values(
+        &self,
+        uri: &str,
+        variable: &str,
+        caller: &Caller,
+    ) -> Option<Vec<String>> {
+        let resource = self.resources(caller).find(|it| it.uri == uri)?;
+        Some(values(&resource.variables, variable))
+    }
+
     /// Returns the full name (`mcp__{server}__{tool}`) that any spelling means.
     pub fn resolve(&self, spelled: &str) -> Result<Option<String>, Ambiguous> {
         let tool = self.tool(spelled)?;
@@ -301,6 +329,11 @@ impl View {
             similar
         }))
     }
+}
+
+fn values(arguments: &[PromptArgument], name: &str) -> Vec<String> {
+    let argument = arguments.iter().find(|it| it.name == name);
+    argument.map(|it| it.values.clone()).unwrap_or_default()
 }
 
 fn names<T>(offered: &[Offered<T>], name: fn(&T) -> (&str, &str)) -> Names {

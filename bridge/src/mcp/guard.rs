@@ -263,7 +263,7 @@ pub async fn check(guard: &Guard, parts: &Parts) -> Result<Access, Refusal> {
     outcome
 }
 
-fn check_place(guard: &Guard, parts: &Parts) -> Result<(), Refusal> {
+pub(super) fn check_place(guard: &Guard, parts: &Parts) -> Result<(), Refusal> {
     let mut named = Vec::new();
     named.extend(parts.uri.authority().map(|it| it.as_str().as_bytes()));
     let headers: Vec<_> = parts.headers.get_all(HOST).iter().collect();

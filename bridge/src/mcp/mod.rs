@@ -1,88 +1,134 @@
-//! The front door: MCP over HTTP and over a pipe.
+//! The front door: MCP over HTTP and over a pipe, in both eras of the protocol.
+//!
+//! A request comes through `guard` (who is calling), `rpc` (what the body holds), and `modern` or `legacy` (what this
+//! era wants of it), to `methods`, which knows no era but for the shape of an answer. `stream` sends the answer.
 
-mod convert;
+mod conversation;
+mod cors;
 mod gauge;
 pub mod guard;
-mod handler;
+mod legacy;
+mod listen;
+mod methods;
+mod modern;
+mod peer;
+mod pipe;
+mod rpc;
+mod seal;
+mod session;
+mod stream;
 
-use axum::{Json, Router, middleware, routing::get};
+use crate::store::Store;
+use axum::{
+    Json, Router,
+    body::Body,
+    extract::{Request, State},
+    http::{
+        HeaderMap, HeaderValue, Method, StatusCode,
+        header::{ALLOW, CONTENT_TYPE},
+        request::Parts,
+    },
+    middleware,
+    response::Response,
+    routing::{any, get},
+};
 use gauge::Gauge;
 use guard::Guard;
-use handler::Handler;
-use rmcp::{
-    ServiceExt as _,
-    transport::{
-        StreamableHttpServerConfig, StreamableHttpService,
-        streamable_http_server::session::local::{LocalSessionManager, SessionConfig},
-    },
-};
+use listen::Listeners;
+use rpc::{INTERNAL_ERROR, INVALID_REQUEST, Incoming, Message, RpcError};
+use seal::Seal;
 use serde_json::json;
-use std::sync::Arc;
+use session::Sessions;
+use std::{io, sync::Arc, time::Duration};
+use stream::{Accepts, Exchange};
 use tokio_util::sync::CancellationToken;
 use tool_runtime::{Caller, Dispatcher};
 
-type Service = StreamableHttpService<Handler, LocalSessionManager>;
+/// The time between two looks for sessions that nobody uses.
+const SWEEP: Duration = Duration::from_mins(1);
+
+/// How many requests may be under way.
+const MOST_REQUESTS: usize = 1_024;
 
 /// What all clients come through.
-#[derive(Clone)]
-pub struct FrontDoor {
-    service: Service,
+#[derive(Clone, Debug)]
+pub struct FrontDoor(Arc<Door>);
+
+#[derive(Debug)]
+struct Door {
+    dispatcher: Arc<Dispatcher>,
+    sessions: Sessions,
+    listeners: Listeners,
+    seal: Seal,
     in_flight: Gauge,
+    requests: Gauge,
     closed: CancellationToken,
+    max_body: usize,
+    /// Whether everyone sees the same: nobody needs a token.
+    is_open: bool,
 }
 
 impl FrontDoor {
-    /// Makes the front door to a dispatcher; a request's body may have `max_body` bytes.
-    pub fn new(dispatcher: Arc<Dispatcher>, max_body: usize) -> Self {
-        let (in_flight, closed) = (Gauge::default(), CancellationToken::new());
-        let nobody = Arc::new(Caller::default());
-        let of_calls = in_flight.clone();
-        let handler = move || {
-            Ok(Handler::new(
-                dispatcher.clone(),
-                nobody.clone(),
-                of_calls.clone(),
-            ))
-        };
-        // A stream that opens with an event without data costs Gemini CLI the whole server.
-        let mut session = SessionConfig::default();
-        session.sse_retry = None;
-        let mut sessions = LocalSessionManager::default();
-        sessions.session_config = session;
-        // The guard has looked at Host and Origin before.
-        let config = StreamableHttpServerConfig::default()
-            .with_sse_retry(None)
-            .with_json_response(true)
-            .with_max_request_body_bytes(max_body)
-            .with_cancellation_token(closed.clone())
-            .disable_allowed_hosts()
-            .disable_allowed_origins();
-        Self {
-            service: StreamableHttpService::new(handler, Arc::new(sessions), config),
-            in_flight,
-            closed,
-        }
+    /// Makes the front door to a dispatcher. `key` seals what stateless clients carry; with a store, sessions outlive the
+    /// process; a request's body may have `max_body` bytes; `is_open` says that nobody needs a token.
+    pub fn new(
+        dispatcher: Arc<Dispatcher>,
+        key: &[u8; 32],
+        store: Option<Store>,
+        max_body: usize,
+        is_open: bool,
+    ) -> Self {
+        Self(Arc::new(Door {
+            dispatcher,
+            sessions: Sessions::new(store),
+            listeners: Listeners::default(),
+            seal: Seal::new(key),
+            in_flight: Gauge::default(),
+            requests: Gauge::default(),
+            closed: CancellationToken::new(),
+            max_body,
+            is_open,
+        }))
+    }
+
+    /// Looks after sessions and those who listen, until the door closes.
+    pub fn tend(&self) {
+        tokio::spawn(listen::spread(self.0.clone()));
+        let door = self.0.clone();
+        tokio::spawn(async move {
+            let mut sweeps = tokio::time::interval(SWEEP);
+            loop {
+                tokio::select! {
+                    () = door.closed.cancelled() => return,
+                    _ = sweeps.tick() => {
+                        if let Err(error) = door.sessions.sweep().await {
+                            tracing::error!(?error, "can't look after sessions");
+                        }
+                    }
+                }
+            }
+        });
     }
 
     /// Waits until no call is under way.
     pub async fn idle(&self) {
-        self.in_flight.idle().await;
+        self.0.in_flight.idle().await;
     }
 
     /// Returns how many calls are under way.
     pub fn calls(&self) -> usize {
-        self.in_flight.count()
+        self.0.in_flight.count()
     }
 
-    /// Ends all sessions and streams.
+    /// Ends all streams and takes nothing any more.
     pub fn close(&self) {
-        self.closed.cancel();
+        self.0.closed.cancel();
     }
-}
 
-impl std::fmt::Debug for FrontDoor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "FrontDoor({} calls under way)", self.calls())
+    /// Serves one client over standard input and output, until it closes them.
+    pub async fn serve_pipe(&self, caller: Caller) -> io::Result<()> {
+        let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+        pipe::serve(self.0.clone(), Arc::new(caller), input, output).await
     }
 }
 
@@ -90,8 +136,10 @@ impl std::fmt::Debug for FrontDoor {
 pub fn router(front_door: &FrontDoor, guard: Guard) -> Router {
     let guard = Arc::new(guard);
     Router::new()
-        .route_service("/mcp", front_door.service.clone())
-        .layer(middleware::from_fn_with_state(guard, guard::admit))
+        .route("/mcp", any(serve))
+        .with_state(front_door.0.clone())
+        .layer(middleware::from_fn_with_state(guard.clone(), guard::admit))
+        .layer(middleware::from_fn_with_state(guard, cors::allow))
         .route("/healthz", get(health))
 }
 
@@ -99,11 +147,174 @@ async fn health() -> Json<serde_json::Value> {
     Json(json!({ "status": "ok", "name": "clopen-mcp", "version": env!("CARGO_PKG_VERSION") }))
 }
 
-/// Serves one client over standard input and output, until it closes them.
-pub async fn serve_pipe(dispatcher: Arc<Dispatcher>, caller: Caller) -> Result<(), String> {
-    let handler = Handler::new(dispatcher, Arc::new(caller), Gauge::default());
-    let running = handler.serve(rmcp::transport::stdio()).await;
-    let running = running.map_err(|error| error.to_string())?;
-    running.waiting().await.map_err(|error| error.to_string())?;
-    Ok(())
+async fn serve(State(door): State<Arc<Door>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let caller = parts
+        .extensions
+        .get::<Arc<Caller>>()
+        .cloned()
+        .unwrap_or_default();
+    let served = match parts.method {
+        Method::POST => post(&door, &caller, &parts, body).await,
+        Method::GET => open_stream(&door, &caller, &parts).await,
+        Method::DELETE => end_session(&door, &caller, &parts).await,
+        _ => Err(not_allowed("POST, GET, DELETE")),
+    };
+    served.unwrap_or_else(|error| {
+        let mut response = stream::json(error.status, rpc::error_answer(None, &error));
+        if error.status == StatusCode::METHOD_NOT_ALLOWED {
+            let allowed = HeaderValue::from_static("POST, GET, DELETE");
+            response.headers_mut().insert(ALLOW, allowed);
+        }
+        response
+    })
+}
+
+fn not_allowed(what: &str) -> RpcError {
+    let message = format!("this address takes {what} here");
+    RpcError::new(INVALID_REQUEST, message).with_status(StatusCode::METHOD_NOT_ALLOWED)
+}
+
+fn refuse(status: StatusCode, message: impl Into<String>) -> RpcError {
+    RpcError::new(INVALID_REQUEST, message).with_status(status)
+}
+
+async fn post(
+    door: &Arc<Door>,
+    caller: &Arc<Caller>,
+    parts: &Parts,
+    body: Body,
+) -> Result<Response, RpcError> {
+    let headers = &parts.headers;
+    let accepts = acceptable(headers)?;
+    let _under_way = door.requests.enter();
+    if door.requests.count() > MOST_REQUESTS {
+        let message = "too many requests are under way; try again in a moment";
+        let error = RpcError::new(INTERNAL_ERROR, message);
+        return Err(error.with_status(StatusCode::SERVICE_UNAVAILABLE));
+    }
+    let bytes = axum::body::to_bytes(body, door.max_body)
+        .await
+        .map_err(|_| {
+            let message = format!(
+                "the body is longer than {} bytes (setting `max_body`)",
+                door.max_body
+            );
+            refuse(StatusCode::PAYLOAD_TOO_LARGE, message)
+        })?;
+    let incoming = match rpc::parse(&bytes) {
+        Ok(incoming) => incoming,
+        Err(refused) => {
+            let body = rpc::error_answer(refused.id.as_deref(), &refused.error);
+            return Ok(stream::json(refused.error.status, body));
+        }
+    };
+    let is_modern = match &incoming {
+        Incoming::One(Message::Request(it)) => modern::is_meant(headers, it.params.as_deref()),
+        Incoming::One(Message::Notification(it)) => modern::is_meant(headers, it.params.as_deref()),
+        _ => modern::is_meant(headers, None),
+    };
+    if is_modern {
+        return stateless(door, caller, headers, incoming, accepts).await;
+    }
+    if let Incoming::One(Message::Request(request)) = &incoming
+        && request.method == "initialize"
+    {
+        let opened = legacy::initialize(door, caller, request).await;
+        let (session, outcome) = match opened {
+            Ok((session, result)) => (Some(session), Ok(result)),
+            Err(error) => (None, Err(error)),
+        };
+        let status = outcome
+            .as_ref()
+            .err()
+            .map_or(StatusCode::OK, |it| it.status);
+        let mut response = stream::json(status, rpc::answer(&request.id, &outcome));
+        if let Some(session) = session {
+            legacy::name_session(&mut response, &session);
+        }
+        return Ok(response);
+    }
+    let session = match legacy::session(door, caller, headers).await {
+        Ok(session) => session,
+        Err(error) => {
+            let id = match &incoming {
+                Incoming::One(Message::Request(request)) => Some(&*request.id),
+                _ => None,
+            };
+            return Ok(stream::json(error.status, rpc::error_answer(id, &error)));
+        }
+    };
+    Ok(legacy::post(door, caller, &session, incoming, accepts).await)
+}
+
+/// Answers a request of 2026-07-28.
+async fn stateless(
+    door: &Arc<Door>,
+    caller: &Arc<Caller>,
+    headers: &HeaderMap,
+    incoming: Incoming,
+    accepts: Accepts,
+) -> Result<Response, RpcError> {
+    let request = match incoming {
+        Incoming::One(Message::Request(request)) => request,
+        // The protocol defines none over HTTP, and wants them taken.
+        Incoming::One(Message::Notification(_)) => return Ok(legacy::accepted()),
+        Incoming::One(Message::Answer(_)) => {
+            let message = "this version asks its clients nothing that they could answer here; answers go into `inputResponses`";
+            return Err(refuse(StatusCode::BAD_REQUEST, message));
+        }
+        Incoming::Batch(_) => {
+            let message = "this version has no batches; send the messages one by one";
+            return Err(refuse(StatusCode::BAD_REQUEST, message));
+        }
+    };
+    let exchange = match modern::peer(door, caller, headers, &request) {
+        Ok(peer) => methods::exchange(door, &peer, request),
+        Err(error) => Exchange::known(request.id, Err(error)),
+    };
+    Ok(stream::respond(exchange, accepts).await)
+}
+
+/// What the client takes, if that is something that we have; and what it sends must be JSON.
+fn acceptable(headers: &HeaderMap) -> Result<Accepts, RpcError> {
+    let content_type = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+    let kind = content_type
+        .unwrap_or_default()
+        .split(';')
+        .next()
+        .unwrap_or_default();
+    if !kind.trim().eq_ignore_ascii_case("application/json") {
+        let message = "the body must be JSON: send `Content-Type: application/json`";
+        return Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
+    }
+    let accepts = Accepts::of(headers);
+    if accepts.json || accepts.events {
+        Ok(accepts)
+    } else {
+        let message = "answers are JSON or a stream of events: send `Accept: application/json, text/event-stream`";
+        Err(refuse(StatusCode::NOT_ACCEPTABLE, message))
+    }
+}
+
+async fn open_stream(door: &Door, caller: &Caller, parts: &Parts) -> Result<Response, RpcError> {
+    let headers = &parts.headers;
+    if modern::is_meant(headers, None) || !headers.contains_key(legacy::SESSION_HEADER) {
+        return Err(not_allowed("POST, and GET only in a session"));
+    }
+    if !Accepts::of(headers).events {
+        let message = "a stream of events: send `Accept: text/event-stream`";
+        return Err(refuse(StatusCode::NOT_ACCEPTABLE, message));
+    }
+    let session = legacy::session(door, caller, headers).await?;
+    Ok(legacy::listen(&session))
+}
+
+async fn end_session(door: &Door, caller: &Caller, parts: &Parts) -> Result<Response, RpcError> {
+    let headers = &parts.headers;
+    if modern::is_meant(headers, None) || !headers.contains_key(legacy::SESSION_HEADER) {
+        return Err(not_allowed("POST, and DELETE only of a session"));
+    }
+    let session = legacy::session(door, caller, headers).await?;
+    Ok(legacy::end(door, &session).await)
 }

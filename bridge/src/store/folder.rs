@@ -23,6 +23,11 @@ pub(super) fn touch(path: &Path) -> Result<(), io::Error> {
     Ok(())
 }
 
+/// Makes a file that isn't there yet, for the owner only.
+pub(crate) fn create(path: &Path) -> Result<File, io::Error> {
+    private().write(true).create_new(true).open(path)
+}
+
 /// Options whose new files are for the owner only.
 pub(super) fn private() -> OpenOptions {
     #[cfg_attr(not(unix), expect(unused_mut, reason = "only Unix has modes"))]

@@ -1,29 +1,31 @@
 //! Brings the tables up to date.
 
-use super::{DatabaseError, OpenError, now};
+use super::{DatabaseError, Kind, OpenError, now};
 use sqlx::{Any, AnyPool, Transaction};
 
 /// Numbered by their place, from 1. Only ever add to the end.
-const MIGRATIONS: [(&str, &str); 1] = [("tokens", include_str!("migrations/0001_tokens.sql"))];
+const MIGRATIONS: [(&str, &str); 5] = [
+    ("tokens", include_str!("migrations/0001_tokens.sql")),
+    ("sessions", include_str!("migrations/0002_sessions.sql")),
+    ("tasks", include_str!("migrations/0003_tasks.sql")),
+    ("keys", include_str!("migrations/0004_keys.sql")),
+    ("servers", include_str!("migrations/0005_servers.sql")),
+];
 
-/// How a database lets one process at a time change the tables.
-#[derive(Clone, Copy)]
-pub(super) enum Lock {
-    /// SQLite: a transaction that writes from its start.
-    BeginImmediate,
-    /// PostgreSQL: a lock with a number of our own, until the transaction ends.
-    Advisory,
+/// The version of the tables when all has been run.
+pub(super) fn known() -> i64 {
+    number(MIGRATIONS.len())
 }
 
 /// Runs what hasn't been run on this database, all or nothing.
-pub(super) async fn run(pool: &AnyPool, lock: Lock, database: &str) -> Result<(), OpenError> {
+pub(super) async fn run(pool: &AnyPool, kind: Kind, database: &str) -> Result<(), OpenError> {
     let connect = |source: sqlx::Error| OpenError::Connect {
         database: database.to_owned(),
         source: source.into(),
     };
-    let mut transaction = begin(pool, lock).await.map_err(connect)?;
+    let mut transaction = begin(pool, kind).await.map_err(connect)?;
     let found = version(&mut transaction).await.map_err(connect)?;
-    let known = number(MIGRATIONS.len());
+    let known = known();
     if found > known {
         return Err(OpenError::Newer {
             database: database.to_owned(),
@@ -46,10 +48,14 @@ pub(super) async fn run(pool: &AnyPool, lock: Lock, database: &str) -> Result<()
     transaction.commit().await.map_err(connect)
 }
 
-async fn begin(pool: &AnyPool, lock: Lock) -> Result<Transaction<'static, Any>, sqlx::Error> {
-    match lock {
-        Lock::BeginImmediate => pool.begin_with("BEGIN IMMEDIATE").await,
-        Lock::Advisory => {
+/// Begins a transaction that no other of its kind runs beside, in this process or another.
+pub(super) async fn begin(
+    pool: &AnyPool,
+    kind: Kind,
+) -> Result<Transaction<'static, Any>, sqlx::Error> {
+    match kind {
+        Kind::Sqlite => pool.begin_with("BEGIN IMMEDIATE").await,
+        Kind::Postgres => {
             let mut transaction = pool.begin().await?;
             sqlx::raw_sql("SELECT pg_advisory_xact_lock(1668113264)::text")
                 .execute(&mut *transaction)

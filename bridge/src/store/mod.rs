@@ -2,18 +2,31 @@
 //!
 //! One set of SQL runs on both: `$1` placeholders, `ON CONFLICT … DO UPDATE`, `RETURNING`, `BIGINT`, `TEXT`.
 
+mod data;
 mod folder;
+mod keys;
 mod migrations;
+mod servers;
 mod service_token;
+mod sessions;
+mod tasks;
 mod tokens;
 
+pub(crate) use folder::create as create_private_file;
+
+pub use data::{BackupError, ExportError, ImportError, Imported};
+pub use keys::{Key, KeyError};
+pub use servers::{MirroredServer, StoredServer, Switch};
 pub use service_token::{ServiceToken, ServiceTokenError, service_token};
+pub use sessions::StoredSession;
+pub use tasks::{Answers, CreateTaskError, NewTask, Outcome, Renewed, StoredTask, TaskStatus};
 pub use tokens::{CreateTokenError, NewToken, RevokeTokenError, Token};
 
 use crate::secret::Secret;
+use serde::{Serialize, de::DeserializeOwned};
 use sqlx::{
-    AnyPool, ConnectOptions as _, Connection as _, Executor as _,
-    any::{AnyConnectOptions, AnyPoolOptions},
+    Any, AnyPool, ConnectOptions as _, Connection as _, Executor as _, Row as _, Transaction,
+    any::{AnyConnectOptions, AnyPoolOptions, AnyRow},
 };
 use std::{
     fmt::Write as _,
@@ -33,6 +46,10 @@ pub const FILE_NAME: &str = "clopen-mcp.sqlite";
 /// Another process that has just begun to write is done within this time.
 const BUSY: Duration = Duration::from_secs(5);
 
+/// A connection that was used within this time is taken to be there still; asking it would double the way of most
+/// statements.
+const FRESH: Duration = Duration::from_secs(10);
+
 const SQLITE_BUSY: u32 = 5;
 const SQLITE_CORRUPT: u32 = 11;
 const SQLITE_NOT_A_DATABASE: u32 = 26;
@@ -41,7 +58,15 @@ const SQLITE_NOT_A_DATABASE: u32 = 26;
 #[derive(Clone, Debug)]
 pub struct Store {
     pool: AnyPool,
+    kind: Kind,
     token_changes: Arc<AtomicU64>,
+}
+
+/// Which database it is, where one set of SQL isn't enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Sqlite,
+    Postgres,
 }
 
 /// Why the database can't be opened.
@@ -151,6 +176,12 @@ impl Store {
         self.token_changes.fetch_add(1, Ordering::Release);
     }
 
+    /// Begins a transaction that no other of its kind runs beside, so that two that write many rows don't wait for
+    /// each other.
+    async fn begin_alone(&self) -> Result<Transaction<'static, Any>, sqlx::Error> {
+        migrations::begin(&self.pool, self.kind).await
+    }
+
     async fn open_file(data: &Path) -> Result<Self, OpenError> {
         let path = folder::prepare(data)
             .and_then(|data| {
@@ -174,9 +205,8 @@ impl Store {
         };
         let options = sqlite_address(&path).map_err(connect)?;
         write_ahead(&options).await.map_err(connect)?;
-        let pool = AnyPoolOptions::new()
+        let pool = pool_options()
             .max_connections(4)
-            .acquire_timeout(2 * BUSY)
             .after_connect(|connection, _| {
                 Box::pin(async move {
                     connection
@@ -188,8 +218,8 @@ impl Store {
             .connect_with(options)
             .await
             .map_err(connect)?;
-        migrations::run(&pool, migrations::Lock::BeginImmediate, &database).await?;
-        Ok(Self::new(pool))
+        migrations::run(&pool, Kind::Sqlite, &database).await?;
+        Ok(Self::new(pool, Kind::Sqlite))
     }
 
     async fn open_url(url: &Secret) -> Result<Self, OpenError> {
@@ -202,22 +232,31 @@ impl Store {
         // A pool would only say that the time is up, and not what is wrong.
         let connection = options.connect().await.map_err(connect)?;
         connection.close().await.map_err(connect)?;
-        let pool = AnyPoolOptions::new()
+        let pool = pool_options()
             .max_connections(8)
-            .acquire_timeout(2 * BUSY)
             .connect_with(options)
             .await
             .map_err(connect)?;
-        migrations::run(&pool, migrations::Lock::Advisory, &database).await?;
-        Ok(Self::new(pool))
+        migrations::run(&pool, Kind::Postgres, &database).await?;
+        Ok(Self::new(pool, Kind::Postgres))
     }
 
-    fn new(pool: AnyPool) -> Self {
+    fn new(pool: AnyPool, kind: Kind) -> Self {
         Self {
             pool,
+            kind,
             token_changes: Arc::default(),
         }
     }
+}
+
+fn pool_options() -> AnyPoolOptions {
+    AnyPoolOptions::new()
+        .acquire_timeout(2 * BUSY)
+        .test_before_acquire(false)
+        .before_acquire(|connection, state| {
+            Box::pin(async move { Ok(state.idle_for < FRESH || connection.ping().await.is_ok()) })
+        })
 }
 
 fn sqlite_address(path: &Path) -> Result<AnyConnectOptions, sqlx::Error> {
@@ -256,6 +295,23 @@ async fn write_ahead(options: &AnyConnectOptions) -> Result<(), sqlx::Error> {
 fn sqlite_code(error: &sqlx::Error) -> Option<u32> {
     let code: u32 = error.as_database_error()?.code()?.parse().ok()?;
     Some(code & 0xff)
+}
+
+/// Says whether a text from outside can be in the database: PostgreSQL refuses this one character.
+fn can_be_text(text: &str) -> bool {
+    !text.contains('\0')
+}
+
+fn to_json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("lists and maps of texts can be written as JSON")
+}
+
+fn from_json<T: DeserializeOwned>(row: &AnyRow, column: &str) -> Result<T, sqlx::Error> {
+    let json: String = row.try_get(column)?;
+    serde_json::from_str(&json).map_err(|error| sqlx::Error::ColumnDecode {
+        index: column.to_owned(),
+        source: error.into(),
+    })
 }
 
 fn without_password(options: &AnyConnectOptions) -> String {

@@ -125,7 +125,10 @@ fn read(file: &Path) -> Result<Option<ServiceToken>, ServiceTokenError> {
 /// over a file that is there already.
 fn write(data: &Path, file: &Path, text: &Secret) -> Result<(), io::Error> {
     let data = folder::prepare(data)?;
-    let unfinished = data.join(format!("{FILE_NAME}.{}.new", super::tokens::random_id()?));
+    let unfinished = data.join(format!(
+        "{FILE_NAME}.{}.new",
+        super::tokens::random_id::<8>()?
+    ));
     let written = (|| {
         let mut new = folder::private()
             .write(true)

@@ -1,6 +1,6 @@
 //! Project tokens: what lets an engine in with less than everything.
 
-use super::{DatabaseError, Store};
+use super::{DatabaseError, Store, from_json, to_json};
 use crate::secret::Secret;
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use sha2::{Digest as _, Sha256};
@@ -126,8 +126,8 @@ pub(super) fn random_text() -> Result<Secret, getrandom::Error> {
     Ok(Secret::new(format!("{PREFIX}{text}")))
 }
 
-pub(super) fn random_id() -> Result<String, getrandom::Error> {
-    let mut bytes = [0; 8];
+pub(super) fn random_id<const BYTES: usize>() -> Result<String, getrandom::Error> {
+    let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes)?;
     Ok(hex(&bytes))
 }
@@ -160,7 +160,7 @@ impl Store {
         }
         let text = random_text()?;
         let token = Token {
-            id: format!("{ID_PREFIX}{}", random_id()?),
+            id: format!("{ID_PREFIX}{}", random_id::<8>()?),
             name,
             servers,
             read_only,
@@ -169,9 +169,7 @@ impl Store {
             last_used_at: None,
             revoked_at: None,
         };
-        let servers = token.servers.as_ref().map(|servers| {
-            serde_json::to_string(servers).expect("a list of texts can be written as JSON")
-        });
+        let servers = token.servers.as_ref().map(to_json);
         let made = sqlx::query(
             "INSERT INTO tokens (id, name, hash, servers, read_only, project, created_at)
              VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -279,13 +277,7 @@ fn is_name(name: &str) -> bool {
 
 fn token(row: &AnyRow) -> Result<Token, sqlx::Error> {
     let servers: Option<String> = row.try_get("servers")?;
-    let servers = servers
-        .map(|json| serde_json::from_str(&json))
-        .transpose()
-        .map_err(|error| sqlx::Error::ColumnDecode {
-            index: "servers".to_owned(),
-            source: error.into(),
-        })?;
+    let servers = servers.map(|_| from_json(row, "servers")).transpose()?;
     Ok(Token {
         id: row.try_get("id")?,
         name: row.try_get("name")?,

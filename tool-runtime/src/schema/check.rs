@@ -99,6 +99,22 @@ impl Check {
         })
     }
 
+    /// Refuses a default that breaks the rules of its own argument: a call that relies on it would be refused.
+    pub(crate) fn check_defaults(&self) -> Result<(), SchemaError> {
+        let properties = self.properties.iter();
+        let defaults = properties.filter_map(|it| Some((&it.name, it.default.as_deref()?)));
+        for (name, default) in defaults {
+            let default: Value = serde_json::from_str(default).expect("it was JSON");
+            let sent = Value::Object(Object::from_iter([(name.clone(), default)]));
+            let mut errors = self.validator.iter_errors(&sent);
+            if let Some(error) = errors.find(|it| !it.instance_path().is_empty()) {
+                let reason = format!("the default of `{name}` breaks its own rules: {error}");
+                return Err(SchemaError { reason });
+            }
+        }
+        Ok(())
+    }
+
     /// Takes arguments that are right as they are, completed with the defaults; `None` sends them to [`Check::repair`].
     pub fn accept<'a>(&'a self, json: &'a str) -> Option<Arguments<'a>> {
         let mut arguments = if self.closed {
@@ -181,7 +197,7 @@ impl fmt::Debug for Check {
     }
 }
 
-fn allows_null(schema: &Value) -> bool {
+pub(super) fn allows_null(schema: &Value) -> bool {
     let Value::Object(object) = schema else {
         return true;
     };

@@ -1,0 +1,185 @@
+//! Questions to the client: on the stream of a session, or, without sessions, by running the call again with the answers
+//! at hand.
+
+use super::{seal::Answers, session::Session};
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    future::pending,
+    sync::{Arc, Mutex, PoisonError},
+};
+use tokio::sync::mpsc;
+use tool_runtime::{BoxFuture, ClientError, Conversation, InputRequired, Question};
+
+/// The capability that a client must have declared to be asked something.
+pub(super) fn capability(method: &str) -> Option<&'static str> {
+    match method {
+        "elicitation/create" => Some("elicitation"),
+        "sampling/createMessage" => Some("sampling"),
+        "roots/list" => Some("roots"),
+        _ => None,
+    }
+}
+
+/// Whether a client that declared these capabilities can be asked this.
+fn can_answer(capabilities: &Value, question: &Question) -> bool {
+    let declared = capability(&question.method).and_then(|it| capabilities.get(it));
+    let Some(declared) = declared.filter(|it| it.is_object()) else {
+        return false;
+    };
+    // Clients before 2025-11-25 declare elicitation without its modes, which means forms.
+    let by_url = question.params.get("mode").is_some_and(|it| it == "url");
+    let modes = declared.get("form").is_some() || declared.get("url").is_some();
+    match question.method.as_ref() {
+        "elicitation/create" if by_url => declared.get("url").is_some(),
+        "elicitation/create" => !modes || declared.get("form").is_some(),
+        _ => true,
+    }
+}
+
+fn unsupported(question: Question) -> ClientError {
+    ClientError::Unsupported {
+        method: question.method,
+    }
+}
+
+/// Asks on the stream of the call; the client answers with a request of its own.
+#[derive(Debug)]
+pub(super) struct OnStream {
+    session: Arc<Session>,
+    capabilities: Value,
+    outbox: mpsc::Sender<Vec<u8>>,
+}
+
+impl OnStream {
+    pub(super) fn new(session: Arc<Session>, outbox: mpsc::Sender<Vec<u8>>) -> Self {
+        Self {
+            capabilities: serde_json::from_str(&session.capabilities).unwrap_or_default(),
+            session,
+            outbox,
+        }
+    }
+
+    async fn put(&self, question: Question) -> Result<Value, ClientError> {
+        if !can_answer(&self.capabilities, &question) {
+            return Err(unsupported(question));
+        }
+        let failed = |reason: String| ClientError::Failed { reason };
+        let (message, asked) = self.session.ask(&question.method, &question.params);
+        let sent = self.outbox.send(message).await;
+        sent.map_err(|_| failed("the client is gone".to_owned()))?;
+        match asked.answer().await {
+            Some(Ok(answer)) => Ok(answer),
+            Some(Err(error)) => {
+                let message = error.get("message").and_then(Value::as_str);
+                Err(failed(message.unwrap_or("it gave an error").to_owned()))
+            }
+            None => Err(failed("the session ended".to_owned())),
+        }
+    }
+}
+
+impl Conversation for OnStream {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Result<Value, ClientError>> {
+        Box::pin(self.put(question))
+    }
+}
+
+/// Answers with what the client sent along; what is missing stops the call, and the client makes it again.
+#[derive(Debug)]
+pub(super) struct Rerun {
+    capabilities: Value,
+    answers: Answers,
+    round: Mutex<Round>,
+}
+
+/// What the call has asked so far.
+#[derive(Debug, Default)]
+struct Round {
+    /// How many questions without a name of their own.
+    unnamed: usize,
+    /// The answers that were used, so that the next round has them too.
+    used: Answers,
+    missing: BTreeMap<String, Question>,
+}
+
+impl Rerun {
+    pub(super) fn new(capabilities: Value, answers: Answers) -> Self {
+        Self {
+            capabilities,
+            answers,
+            round: Mutex::default(),
+        }
+    }
+
+    /// Returns the answers that the call has used.
+    pub(super) fn used(&self) -> Answers {
+        self.round().used.clone()
+    }
+
+    fn round(&self) -> std::sync::MutexGuard<'_, Round> {
+        self.round.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Conversation for Rerun {
+    fn ask(&self, mut question: Question) -> BoxFuture<'_, Result<Value, ClientError>> {
+        if !can_answer(&self.capabilities, &question) {
+            return Box::pin(async { Err(unsupported(question)) });
+        }
+        let mut round = self.round();
+        if question.key.is_empty() {
+            round.unnamed += 1;
+            question.key = format!("question-{}", round.unnamed);
+        }
+        let given = self.answers.get(&question.key);
+        match given.filter(|it| fits(&question, it)) {
+            Some(answer) => {
+                round.used.insert(question.key, answer.clone());
+                let answer = answer.clone();
+                Box::pin(async { Ok(answer) })
+            }
+            None => {
+                round.missing.insert(question.key.clone(), question);
+                Box::pin(pending())
+            }
+        }
+    }
+
+    fn missing(&self) -> Option<InputRequired> {
+        let mut round = self.round();
+        if round.missing.is_empty() {
+            return None;
+        }
+        let questions = std::mem::take(&mut round.missing);
+        Some(InputRequired {
+            questions: questions.into_values().collect(),
+            state: None,
+        })
+    }
+}
+
+/// Whether an answer has the shape that its question wants. One that hasn't is as good as none: the client is asked
+/// again.
+fn fits(question: &Question, answer: &Value) -> bool {
+    match question.method.as_ref() {
+        "elicitation/create" => match answer.get("action").and_then(Value::as_str) {
+            Some("accept") => {
+                let schema = question.params.get("requestedSchema");
+                let content = answer.get("content").unwrap_or(&Value::Null);
+                schema.is_none_or(|schema| jsonschema::is_valid(schema, content))
+            }
+            Some("decline" | "cancel") => true,
+            _ => false,
+        },
+        "sampling/createMessage" => answer.get("content").is_some(),
+        "roots/list" => answer.get("roots").is_some_and(Value::is_array),
+        _ => answer.is_object(),
+    }
+}
+
+/// The error data that names what the client would have to declare.
+pub(super) fn required_capabilities(method: &str) -> Value {
+    let capability = capability(method).unwrap_or(method);
+    json!({ "requiredCapabilities": { capability: {} } })
+}

@@ -1,0 +1,633 @@
+//! What each method gives, in both eras.
+
+use super::{
+    Door,
+    conversation::required_capabilities,
+    peer::{Era, Meta, Peer, Round, Talk},
+    rpc::{self, INTERNAL_ERROR, MISSING_CAPABILITY, RESOURCE_NOT_FOUND, Request, RpcError},
+    seal::{Answers, Binding},
+    session::{Version, level_of},
+    stream::{Exchange, Work},
+};
+use crate::store::now;
+use axum::http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Map, Value, json, value::RawValue};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
+use tool_runtime::{
+    self as runtime, Body, CallError, Content, Context, InputRequired, Listed, Message, NAMESPACE,
+    Output, ReadError, Role, Server, export::mcp,
+};
+
+/// How many items a page of a list has. All known clients ask for further pages; a page is still long, since not all
+/// did so always.
+const PAGE: usize = 1_000;
+
+/// How many values a completion has at most: the protocol's limit.
+const COMPLETIONS: usize = 100;
+
+/// Answers a request, whatever its method.
+pub(super) fn exchange(door: &Arc<Door>, peer: &Peer, request: Request) -> Exchange {
+    let Request { id, method, params } = request;
+    let params = params.as_deref();
+    let started = match method.as_str() {
+        "tools/call" => call_tool(door, peer, params),
+        "resources/read" => read_resource(door, peer, params),
+        "prompts/get" => get_prompt(door, peer, params),
+        "subscriptions/listen" if peer.is_modern() => {
+            return super::listen::exchange(door, peer, id, params);
+        }
+        "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe" => {
+            return match &peer.era {
+                Era::Modern { .. } => Exchange::known(id, Err(RpcError::unknown_method(&method))),
+                Era::Legacy(_) => {
+                    let (door, peer) = (door.clone(), peer.clone());
+                    let params = params.map(ToOwned::to_owned);
+                    let work = async move { set(&door, &peer, &method, params.as_deref()).await };
+                    Exchange {
+                        work: Box::pin(work),
+                        ..Exchange::known(id, Ok(Value::Null))
+                    }
+                }
+            };
+        }
+        _ => {
+            let outcome = simple(door, peer, &method, params);
+            return Exchange::known(id, outcome);
+        }
+    };
+    match started {
+        Ok((talk, work)) => talk.exchange(peer, id, work),
+        Err(error) => Exchange::known(id, Err(error)),
+    }
+}
+
+/// The methods that know their answer at once.
+fn simple(
+    door: &Door,
+    peer: &Peer,
+    method: &str,
+    params: Option<&RawValue>,
+) -> Result<Value, RpcError> {
+    match method {
+        "ping" if !peer.is_modern() => Ok(json!({})),
+        "server/discover" if peer.is_modern() => Ok(discover(door, peer)),
+        "tools/list" => {
+            let (view, caller) = (door.dispatcher.view(), &peer.caller);
+            let tools = view.tools(caller).map(mcp::tool);
+            page(door, peer, method, params, "tools", tools)
+        }
+        "prompts/list" => {
+            let (view, caller) = (door.dispatcher.view(), &peer.caller);
+            let prompts = view.prompts(caller).map(described_prompt);
+            page(door, peer, method, params, "prompts", prompts)
+        }
+        "resources/list" => {
+            let (view, caller) = (door.dispatcher.view(), &peer.caller);
+            let resources = view.resources(caller).filter(|it| !it.is_template());
+            let resources = resources.map(|it| described_resource(it, "uri"));
+            page(door, peer, method, params, "resources", resources)
+        }
+        "resources/templates/list" => {
+            let (view, caller) = (door.dispatcher.view(), &peer.caller);
+            let templates = view.resources(caller).filter(|it| it.is_template());
+            let templates = templates.map(|it| described_resource(it, "uriTemplate"));
+            page(door, peer, method, params, "resourceTemplates", templates)
+        }
+        "completion/complete" => complete(door, peer, params),
+        _ => Err(RpcError::unknown_method(method)),
+    }
+}
+
+/// What the server is and can do, as `initialize` says it.
+pub(super) fn initialized(door: &Door, version: Version) -> Value {
+    let mut result = json!({
+        "protocolVersion": version.as_str(),
+        "capabilities": capabilities(),
+        "serverInfo": server_info(),
+    });
+    if let Some(instructions) = instructions(door.dispatcher.view().enabled_servers()) {
+        result["instructions"] = instructions.into();
+    }
+    result
+}
+
+fn discover(door: &Door, peer: &Peer) -> Value {
+    let mut result = json!({
+        "supportedVersions": [super::modern::VERSION],
+        "capabilities": capabilities(),
+    });
+    if let Some(instructions) = instructions(door.dispatcher.view().enabled_servers()) {
+        result["instructions"] = instructions.into();
+    }
+    hint(door, peer, &mut result);
+    complete_result(peer, result)
+}
+
+fn capabilities() -> Value {
+    json!({
+        "tools": { "listChanged": true },
+        "prompts": { "listChanged": true },
+        "resources": { "listChanged": true, "subscribe": true },
+        "completions": {},
+        "logging": {},
+    })
+}
+
+pub(super) fn server_info() -> Value {
+    // VS Code makes its prefix of the title that the server announces.
+    json!({ "name": NAMESPACE, "title": NAMESPACE, "version": env!("CARGO_PKG_VERSION") })
+}
+
+/// What a client reads about all servers together.
+fn instructions<'s>(servers: impl Iterator<Item = &'s Server>) -> Option<String> {
+    let described = servers.filter(|it| !it.description.is_empty() && !it.tools.is_empty());
+    let lines: Vec<String> = described
+        .map(|it| format!("- {}: {}", it.name, it.description.replace('\n', " ")))
+        .collect();
+    (!lines.is_empty()).then(|| format!("Tools of these servers:\n{}", lines.join("\n")))
+}
+
+/// Marks a result as the last word on its request, and says whose word it is: both only 2026-07-28 knows.
+pub(super) fn complete_result(peer: &Peer, mut result: Value) -> Value {
+    if peer.is_modern() {
+        result["resultType"] = "complete".into();
+        sign(&mut result);
+    }
+    result
+}
+
+fn sign(result: &mut Value) {
+    result["_meta"]["io.modelcontextprotocol/serverInfo"] =
+        json!({ "name": NAMESPACE, "version": env!("CARGO_PKG_VERSION") });
+}
+
+/// Says how long a result may be kept, and by whom. With tokens it depends on the caller.
+fn hint(door: &Door, peer: &Peer, result: &mut Value) {
+    if peer.is_modern() {
+        result["ttlMs"] = 0.into();
+        let scope = if door.is_open { "public" } else { "private" };
+        result["cacheScope"] = scope.into();
+    }
+}
+
+#[derive(Deserialize)]
+struct ListParams<'a> {
+    #[serde(borrow, default)]
+    cursor: Option<Cow<'a, str>>,
+}
+
+fn page(
+    door: &Door,
+    peer: &Peer,
+    method: &str,
+    params: Option<&RawValue>,
+    key: &str,
+    items: impl Iterator<Item = Value>,
+) -> Result<Value, RpcError> {
+    let ListParams { cursor } = rpc::params(method, params)?;
+    let start = match &cursor {
+        None => 0,
+        Some(cursor) => read_cursor(cursor).ok_or_else(|| {
+            RpcError::invalid_params("this cursor is not one that this server gave for this list")
+        })?,
+    };
+    let mut rest = items.skip(start);
+    let page: Vec<Value> = rest.by_ref().take(PAGE).collect();
+    if page.is_empty() && cursor.is_some() {
+        let message = "this cursor points behind the end of the list; list again from the start";
+        return Err(RpcError::invalid_params(message));
+    }
+    let mut result = json!({ key: page });
+    if rest.next().is_some() {
+        result["nextCursor"] = format!("from-{}", start + PAGE).into();
+    }
+    hint(door, peer, &mut result);
+    Ok(complete_result(peer, result))
+}
+
+fn read_cursor(cursor: &str) -> Option<usize> {
+    let start: usize = cursor.strip_prefix("from-")?.parse().ok()?;
+    (start > 0 && start.is_multiple_of(PAGE)).then_some(start)
+}
+
+fn described_prompt(listed: Listed<'_, runtime::Prompt>) -> Value {
+    let Listed { name, item } = listed;
+    let mut prompt = json!({ "name": name, "description": item.description });
+    if let Some(title) = &item.title {
+        prompt["title"] = title.as_str().into();
+    }
+    let arguments = item.arguments.iter().map(
+        |it| json!({ "name": it.name, "description": it.description, "required": it.required }),
+    );
+    let arguments: Vec<Value> = arguments.collect();
+    if !arguments.is_empty() {
+        prompt["arguments"] = arguments.into();
+    }
+    prompt
+}
+
+fn described_resource(resource: &runtime::Resource, address: &str) -> Value {
+    let mut described = json!({ "name": resource.name, "description": resource.description });
+    described[address] = resource.uri.as_str().into();
+    if let Some(title) = &resource.title {
+        described["title"] = title.as_str().into();
+    }
+    if let Some(mime_type) = &resource.mime_type {
+        described["mimeType"] = mime_type.as_str().into();
+    }
+    described
+}
+
+/// What a call brings besides its name: the answers of a stateless client.
+#[derive(Default, Deserialize)]
+struct RoundParams<'a> {
+    #[serde(default, rename = "inputResponses")]
+    input_responses: Option<Map<String, Value>>,
+    #[serde(borrow, default, rename = "requestState")]
+    request_state: Option<Cow<'a, str>>,
+}
+
+/// Puts the answers of this round to those of the rounds before.
+fn round(
+    door: &Door,
+    peer: &Peer,
+    method: &str,
+    name: &str,
+    arguments: &str,
+    params: Option<&RawValue>,
+) -> Result<Round, RpcError> {
+    let binding = Binding::new(&peer.caller.principal, method, name, arguments);
+    let mut answers = Answers::new();
+    if peer.is_modern() {
+        let sent: RoundParams<'_> = rpc::params(method, params)?;
+        if let Some(state) = &sent.request_state {
+            answers = door.seal.open(state, &binding, now())?;
+        }
+        answers.extend(sent.input_responses.into_iter().flatten());
+    }
+    Ok(Round { binding, answers })
+}
+
+/// The result that asks the client's questions; the answers that the call has used go along, sealed.
+fn ask(
+    door: &Door,
+    talk: Option<&super::conversation::Rerun>,
+    binding: &Binding,
+    required: &InputRequired,
+) -> Value {
+    let questions = required.questions.iter().map(|it| {
+        let question = json!({ "method": it.method, "params": it.params });
+        (it.key.clone(), question)
+    });
+    let questions: Map<String, Value> = questions.collect();
+    let mut result = json!({ "resultType": "input_required" });
+    if !questions.is_empty() {
+        result["inputRequests"] = questions.into();
+    }
+    let state = match (&required.state, talk) {
+        (Some(state), _) => Some(state.clone()),
+        (None, Some(talk)) => Some(door.seal.seal(talk.used(), binding, now())),
+        (None, None) => None,
+    };
+    if let Some(state) = state {
+        result["requestState"] = state.into();
+    }
+    sign(&mut result);
+    result
+}
+
+#[derive(Deserialize)]
+struct CallParams<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
+}
+
+fn call_tool(
+    door: &Arc<Door>,
+    peer: &Peer,
+    params: Option<&RawValue>,
+) -> Result<(Talk, Work), RpcError> {
+    let CallParams { name, arguments } = rpc::params("tools/call", params)?;
+    let arguments = arguments.map_or("", RawValue::get);
+    if !(arguments.is_empty() || arguments == "null" || arguments.starts_with('{')) {
+        return Err(RpcError::invalid_params(
+            "the `arguments` of `tools/call` must be an object",
+        ));
+    }
+    let Round { binding, answers } = round(door, peer, "tools/call", &name, arguments, params)?;
+    let meta = Meta::of(params)?.unwrap_or_default();
+    let talk = talk(door, peer, &meta, answers);
+    let (door, peer, context, rerun) = (
+        door.clone(),
+        peer.clone(),
+        talk.context.clone(),
+        talk.rerun.clone(),
+    );
+    let (name, arguments) = (name.into_owned(), arguments.to_owned());
+    let work = async move {
+        let _in_flight = door.in_flight.enter();
+        match door.dispatcher.call(&name, &arguments, &context).await {
+            Ok(Output {
+                input_required: Some(required),
+                ..
+            }) => Ok(ask(&door, rerun.as_deref(), &binding, &required)),
+            Ok(output) => Ok(call_result(&peer, &output)),
+            Err(error) => call_error(&peer, &error),
+        }
+    };
+    Ok((talk, Box::pin(work)))
+}
+
+fn talk(door: &Door, peer: &Peer, meta: &Meta<'_>, answers: Answers) -> Talk {
+    let mut talk = Talk::new(peer, meta.progress_token, answers);
+    talk.context.changes = door.dispatcher.changes().clone();
+    talk
+}
+
+fn call_result(peer: &Peer, output: &Output) -> Value {
+    let mut result = mcp::result(output);
+    // Clients before 2025-06-18 know no structured output.
+    if peer.version().is_some_and(|it| it < Version::V2025_06_18)
+        && let Value::Object(result) = &mut result
+    {
+        result.remove("structuredContent");
+    }
+    complete_result(peer, result)
+}
+
+/// A call that did not happen: a name that means nothing is an error of the protocol, everything else is told to the
+/// model as the tool's result.
+fn call_error(peer: &Peer, error: &CallError) -> Result<Value, RpcError> {
+    match error {
+        CallError::Unknown { .. } | CallError::Ambiguous(_) => {
+            let data = json!({ "code": error.code() });
+            Err(RpcError::invalid_params(error.to_string()).with_data(data))
+        }
+        CallError::ClientLacks { method, .. } if peer.is_modern() => {
+            Err(RpcError::new(MISSING_CAPABILITY, error.to_string())
+                .with_data(required_capabilities(method))
+                .with_status(StatusCode::BAD_REQUEST))
+        }
+        _ => {
+            let mut output = Output::error(error.to_string());
+            let key = format!("{NAMESPACE}/error");
+            output.meta.insert(key, error.code().into());
+            Ok(call_result(peer, &output))
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct ReadParams<'a> {
+    #[serde(borrow)]
+    uri: Cow<'a, str>,
+}
+
+fn read_resource(
+    door: &Arc<Door>,
+    peer: &Peer,
+    params: Option<&RawValue>,
+) -> Result<(Talk, Work), RpcError> {
+    let ReadParams { uri } = rpc::params("resources/read", params)?;
+    let Round { binding, answers } = round(door, peer, "resources/read", &uri, "", params)?;
+    let meta = Meta::of(params)?.unwrap_or_default();
+    let talk = talk(door, peer, &meta, answers);
+    let (door, peer, context, rerun) = (
+        door.clone(),
+        peer.clone(),
+        talk.context.clone(),
+        talk.rerun.clone(),
+    );
+    let uri = uri.into_owned();
+    let work = async move {
+        let _in_flight = door.in_flight.enter();
+        match door.dispatcher.read(&uri, &context).await {
+            Ok(output) => Ok(read_result(&door, &peer, &uri, &context, &output)),
+            Err(ReadError::InputRequired(required)) => {
+                Ok(ask(&door, rerun.as_deref(), &binding, &required))
+            }
+            Err(error) => Err(read_error(&peer, &error)),
+        }
+    };
+    Ok((talk, Box::pin(work)))
+}
+
+fn read_result(door: &Door, peer: &Peer, uri: &str, context: &Context, output: &Output) -> Value {
+    let view = door.dispatcher.view();
+    let mut resources = view.resources(&context.caller);
+    let resource = resources.find(|it| it.matches(uri).is_some());
+    let mime_type = resource.and_then(|it| it.mime_type.as_deref());
+    let contents = output.content.iter().map(|it| contents(uri, mime_type, it));
+    let contents: Vec<Value> = contents.collect();
+    let mut result = json!({ "contents": contents });
+    hint(door, peer, &mut result);
+    complete_result(peer, result)
+}
+
+fn contents(uri: &str, mime_type: Option<&str>, content: &Content) -> Value {
+    match content {
+        Content::Resource {
+            uri,
+            mime_type,
+            body,
+        } => mcp::resource(uri, mime_type.as_deref(), body),
+        Content::Image { data, mime_type } | Content::Audio { data, mime_type } => {
+            mcp::resource(uri, Some(mime_type), &Body::Blob(data.clone()))
+        }
+        Content::Link { uri: target, .. } => {
+            mcp::resource(uri, Some("text/uri-list"), &Body::Text(target.clone()))
+        }
+        other => {
+            let text = other.as_text().unwrap_or_default().to_owned();
+            mcp::resource(uri, mime_type, &Body::Text(text))
+        }
+    }
+}
+
+fn read_error(peer: &Peer, error: &ReadError) -> RpcError {
+    let message = error.to_string();
+    match error {
+        ReadError::NotFound { uri } => {
+            let error = if peer.is_modern() {
+                RpcError::invalid_params(message)
+            } else {
+                RpcError::new(RESOURCE_NOT_FOUND, message)
+            };
+            error.with_data(json!({ "uri": uri }))
+        }
+        ReadError::UnknownPrompt { .. }
+        | ReadError::Ambiguous(_)
+        | ReadError::MissingArgument { .. } => RpcError::invalid_params(message),
+        _ => RpcError::new(INTERNAL_ERROR, message),
+    }
+}
+
+#[derive(Deserialize)]
+struct PromptParams<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(default)]
+    arguments: Option<BTreeMap<String, Value>>,
+}
+
+fn get_prompt(
+    door: &Arc<Door>,
+    peer: &Peer,
+    params: Option<&RawValue>,
+) -> Result<(Talk, Work), RpcError> {
+    let PromptParams { name, arguments } = rpc::params("prompts/get", params)?;
+    let arguments: BTreeMap<String, String> = arguments
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| (name, text(value)))
+        .collect();
+    let digest = json!(arguments).to_string();
+    let Round { binding, answers } = round(door, peer, "prompts/get", &name, &digest, params)?;
+    let meta = Meta::of(params)?.unwrap_or_default();
+    let talk = talk(door, peer, &meta, answers);
+    let (door, peer, context, rerun) = (
+        door.clone(),
+        peer.clone(),
+        talk.context.clone(),
+        talk.rerun.clone(),
+    );
+    let name = name.into_owned();
+    let work = async move {
+        let _in_flight = door.in_flight.enter();
+        match door.dispatcher.prompt(&name, arguments, &context).await {
+            Ok(messages) => Ok(complete_result(&peer, prompt_result(&messages))),
+            Err(ReadError::InputRequired(required)) => {
+                Ok(ask(&door, rerun.as_deref(), &binding, &required))
+            }
+            Err(error) => Err(read_error(&peer, &error)),
+        }
+    };
+    Ok((talk, Box::pin(work)))
+}
+
+/// The protocol wants text here; some clients send numbers.
+fn text(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
+fn prompt_result(messages: &[Message]) -> Value {
+    let messages = messages.iter().map(|it| {
+        let role = match it.role {
+            Role::User => "user",
+            Role::Assistant => "assistant",
+        };
+        json!({ "role": role, "content": mcp::content(&it.content) })
+    });
+    json!({ "messages": messages.collect::<Vec<_>>() })
+}
+
+#[derive(Deserialize)]
+struct CompleteParams<'a> {
+    #[serde(borrow, rename = "ref")]
+    reference: Reference<'a>,
+    #[serde(borrow)]
+    argument: Completed<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type")]
+enum Reference<'a> {
+    #[serde(rename = "ref/prompt")]
+    Prompt {
+        #[serde(borrow)]
+        name: Cow<'a, str>,
+    },
+    #[serde(rename = "ref/resource")]
+    Resource {
+        #[serde(borrow)]
+        uri: Cow<'a, str>,
+    },
+}
+
+#[derive(Deserialize)]
+struct Completed<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    value: Cow<'a, str>,
+}
+
+fn complete(door: &Door, peer: &Peer, params: Option<&RawValue>) -> Result<Value, RpcError> {
+    let CompleteParams {
+        reference,
+        argument,
+    } = rpc::params("completion/complete", params)?;
+    let view = door.dispatcher.view();
+    let values = match &reference {
+        Reference::Prompt { name } => view.prompt_values(name, &argument.name, &peer.caller),
+        Reference::Resource { uri } => view.resource_values(uri, &argument.name, &peer.caller),
+    };
+    let values = values.ok_or_else(|| {
+        RpcError::invalid_params(match &reference {
+            Reference::Prompt { name } => format!("there is no prompt `{}`", rpc::shown(name)),
+            Reference::Resource { uri } => format!("there is no resource `{}`", rpc::shown(uri)),
+        })
+    })?;
+    let typed = argument.value.to_lowercase();
+    let fitting = values
+        .into_iter()
+        .filter(|it| it.to_lowercase().starts_with(&typed));
+    let fitting: Vec<String> = fitting.collect();
+    let total = fitting.len();
+    let values: Vec<String> = fitting.into_iter().take(COMPLETIONS).collect();
+    let completion = json!({ "hasMore": values.len() < total, "total": total, "values": values });
+    Ok(complete_result(peer, json!({ "completion": completion })))
+}
+
+#[derive(Deserialize)]
+struct LevelParams<'a> {
+    #[serde(borrow)]
+    level: Cow<'a, str>,
+}
+
+/// The methods by which a client with a session asks for something that stays.
+async fn set(
+    door: &Door,
+    peer: &Peer,
+    method: &str,
+    params: Option<&RawValue>,
+) -> Result<Value, RpcError> {
+    let Era::Legacy(session) = &peer.era else {
+        return Err(RpcError::unknown_method(method));
+    };
+    if method == "logging/setLevel" {
+        let LevelParams { level } = rpc::params(method, params)?;
+        let level = level_of(&level).ok_or_else(|| {
+            RpcError::invalid_params(format!("there is no log level `{}`", rpc::shown(&level)))
+        })?;
+        session.set_level(level);
+    } else {
+        let ReadParams { uri } = rpc::params(method, params)?;
+        let view = door.dispatcher.view();
+        let known = view
+            .resources(&peer.caller)
+            .any(|it| it.matches(&uri).is_some());
+        if method == "resources/unsubscribe" {
+            session.unsubscribe(&uri);
+        } else if known {
+            session.subscribe(&uri);
+        } else {
+            let uri = uri.into_owned();
+            return Err(read_error(peer, &ReadError::NotFound { uri }));
+        }
+    }
+    door.sessions.save(session).await.map_err(|error| {
+        tracing::error!(?error, "can't keep what a session asked for");
+        RpcError::new(
+            INTERNAL_ERROR,
+            "the bridge can't keep this at the moment; try again",
+        )
+    })?;
+    Ok(json!({}))
+}

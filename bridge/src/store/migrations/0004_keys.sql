@@ -1,0 +1,4 @@
+CREATE TABLE keys (
+    name TEXT NOT NULL PRIMARY KEY,
+    secret TEXT NOT NULL
+);
