@@ -10,8 +10,9 @@ use std::{
     sync::{Arc, Mutex},
 };
 use tool_runtime::{
-    Caller, Cancellation, Client, ClientError, Context, InputRequest, Level, Log, Progress,
-    ProgressReport, Registry, Scopes, ToolError, tool_server,
+    BoxFuture, Caller, Cancellation, Change, Changes, Client, ClientError, Context, Conversation,
+    InputRequired, Level, Log, Progress, ProgressReport, Question, Registry, Scopes, Selection,
+    ToolError, tool_server,
 };
 
 fn collected() -> (Arc<Mutex<Vec<ProgressReport>>>, Progress) {
@@ -129,6 +130,23 @@ impl Questions {
         Ok(format!("{booking:?}"))
     }
 
+    /// Let the person sign in.
+    #[tool]
+    async fn sign_in(client: &Client) -> Result<String, ToolError> {
+        let page = "https://example.org/sign-in";
+        client
+            .named("sign-in")
+            .elicit_url("Sign in, please.", page)
+            .await?;
+        Ok("opened".to_owned())
+    }
+
+    /// Change a resource.
+    #[tool]
+    fn rename(changes: &Changes) {
+        changes.resource("questions://all");
+    }
+
     /// Let the model write.
     #[tool]
     async fn write(client: &Client) -> Result<String, ToolError> {
@@ -175,8 +193,8 @@ async fn asked_and_answered(name: &str, answer: Result<Value, ClientError>) -> (
     let (dispatcher, _) = recorded(Registry::empty().with(Questions).unwrap(), limits(1));
     let asked: Arc<Mutex<Vec<String>>> = Arc::default();
     let (into, answer) = (asked.clone(), Mutex::new(Some(answer)));
-    let client = Client::to(move |question: InputRequest| {
-        let line = format!("{} {}", question.method, question.params);
+    let client = Client::to(move |question: Question| {
+        let line = format!("{:?} {} {}", question.key, question.method, question.params);
         into.lock().unwrap().push(line);
         ready(answer.lock().unwrap().take().expect("one question"))
     });
@@ -184,21 +202,25 @@ async fn asked_and_answered(name: &str, answer: Result<Value, ClientError>) -> (
         client,
         ..context()
     };
-    let output = dispatcher.call(name, "", &context).await.unwrap();
+    let shown = match dispatcher.call(name, "", &context).await {
+        Ok(output) => output.to_text(),
+        Err(error) => format!("{}: {error}", error.code()),
+    };
     let asked = asked.lock().unwrap().join("\n");
-    (asked, output.to_text())
+    (asked, shown)
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_question_is_put_in_the_words_of_the_protocol() {
     let mut asked = Vec::new();
-    for name in ["book", "write", "folders"] {
+    for name in ["book", "sign_in", "write", "folders"] {
         asked.push(asked_and_answered(name, Ok(Value::Null)).await.0);
     }
     expect![[r#"
-        elicitation/create {"mode":"form","message":"Which seats?","requestedSchema":{"type":"object","properties":{"seats":{"type":"integer","description":"How many seats.","minimum":1,"maximum":8},"place":{"description":"Where to sit.\n- `front`: In front.","type":"string","enum":["back","front"]},"window":{"type":"boolean"},"name":{"type":"string"},"meal":{"type":"string","enum":["Meat","Vegetables"],"description":"- `Vegetables`: Without meat."}},"required":["seats","place","window"],"description":"A booking."}}
-        sampling/createMessage {"maxTokens":10,"messages":[]}
-        roots/list {}"#]].assert_eq(&asked.join("\n"));
+        "" elicitation/create {"mode":"form","message":"Which seats?","requestedSchema":{"type":"object","properties":{"seats":{"type":"integer","description":"How many seats.","minimum":1,"maximum":8},"place":{"description":"Where to sit.\n- `front`: In front.","type":"string","enum":["back","front"]},"window":{"type":"boolean"},"name":{"type":"string"},"meal":{"type":"string","enum":["Meat","Vegetables"],"description":"- `Vegetables`: Without meat."}},"required":["seats","place","window"],"description":"A booking."}}
+        "sign-in" elicitation/create {"mode":"url","message":"Sign in, please.","url":"https://example.org/sign-in"}
+        "" sampling/createMessage {"maxTokens":10,"messages":[]}
+        "" roots/list {}"#]].assert_eq(&asked.join("\n"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -242,6 +264,52 @@ async fn a_form_that_is_not_filled_in_ends_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_page_is_opened_or_not() {
+    check(
+        "sign_in",
+        Ok(json!({ "action": "accept" })),
+        expect!["opened"],
+    )
+    .await;
+    check(
+        "sign_in",
+        Ok(json!({ "action": "decline" })),
+        expect!["the user declined to answer"],
+    )
+    .await;
+    check("sign_in", Ok(json!({})), expect!["the client's answer can't be read: `action` is none of `accept`, `decline` and `cancel`"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_watches_hears_of_changes() {
+    let (dispatcher, _) = recorded(Registry::empty().with(Questions).unwrap(), limits(1));
+    dispatcher.changes().tell(Change::Tools);
+    let mut watching = dispatcher.changes().watch();
+    let context = Context {
+        changes: dispatcher.changes().clone(),
+        ..context()
+    };
+    dispatcher.call("rename", "", &context).await.unwrap();
+    dispatcher.select(Selection::all()).unwrap();
+    let mut heard = Vec::new();
+    while let Ok(change) = watching.try_recv() {
+        heard.push(change);
+    }
+    let changed = Change::Resource("questions://all".to_owned());
+    let lists = [Change::Tools, Change::Prompts, Change::Resources];
+    assert_eq!(heard[0], changed);
+    assert_eq!(heard[1..], lists);
+}
+
+#[test]
+fn without_a_host_nobody_hears_of_changes() {
+    let changes = Changes::default();
+    let mut watching = changes.watch();
+    changes.tell(Change::Tools);
+    assert!(watching.try_recv().is_err());
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_clients_model_is_asked() {
     let answer = json!({ "role": "assistant", "content": { "type": "text", "text": "hello" } });
     check("write", Ok(answer), expect![[r#""hello""#]]).await;
@@ -251,7 +319,7 @@ async fn the_clients_model_is_asked() {
     check(
         "write",
         Err(unsupported),
-        expect!["the client can't answer `sampling/createMessage`"],
+        expect!["client_lacks: `write` must ask the client (`sampling/createMessage`), which this client can't answer"],
     )
     .await;
 }
@@ -286,19 +354,49 @@ async fn the_clients_folders_are_listed() {
     .await;
 }
 
+/// A client that answers only when the call is made again.
+struct Later(Mutex<Vec<Question>>);
+
+impl Conversation for Later {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Result<Value, ClientError>> {
+        self.0.lock().unwrap().push(question);
+        Box::pin(std::future::pending())
+    }
+
+    fn missing(&self) -> Option<InputRequired> {
+        let questions = self.0.lock().unwrap().clone();
+        (!questions.is_empty()).then(|| InputRequired {
+            questions,
+            state: None,
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_can_not_go_on_gives_its_questions() {
+    let (dispatcher, recorder) = recorded(Registry::empty().with(Questions).unwrap(), limits(1));
+    let context = Context {
+        client: Client::to(Later(Mutex::default())),
+        ..context()
+    };
+    let output = dispatcher.call("sign_in", "", &context).await.unwrap();
+    expect![[r#"InputRequired { questions: [Question { key: "sign-in", method: "elicitation/create", params: Object {"mode": String("url"), "message": String("Sign in, please."), "url": String("https://example.org/sign-in")} }], state: None }"#]].assert_eq(&format!("{:?}", output.input_required.unwrap()));
+    expect!["sign_in = questions/sign_in by `codex`, 0 ms, 0 bytes: done"]
+        .assert_eq(&recorder.line());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_client_that_can_not_be_asked_is_an_error() {
     let (dispatcher, _) = recorded(Registry::empty().with(Questions).unwrap(), limits(1));
     let mut lines = Vec::new();
     for name in ["book", "write", "folders"] {
-        let output = dispatcher.call(name, "", &context()).await.unwrap();
-        assert!(output.is_error);
-        lines.push(output.to_text());
+        let error = dispatcher.call(name, "", &context()).await.unwrap_err();
+        lines.push(format!("{}: {error}", error.code()));
     }
     expect![[r#"
-        the client can't answer `elicitation/create`
-        the client can't answer `sampling/createMessage`
-        the client can't answer `roots/list`"#]]
+        client_lacks: `book` must ask the client (`elicitation/create`), which this client can't answer
+        client_lacks: `write` must ask the client (`sampling/createMessage`), which this client can't answer
+        client_lacks: `folders` must ask the client (`roots/list`), which this client can't answer"#]]
     .assert_eq(&lines.join("\n"));
 }
 

@@ -2,6 +2,8 @@
 
 use crate::host::{Recorder, caller, context, limits, reaching, recorded, scoped};
 use expect_test::{Expect, expect};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
 use std::{
     error::Error,
     fmt,
@@ -41,6 +43,20 @@ impl fmt::Display for Inner {
 }
 
 impl Error for Inner {}
+
+/// A type whose own reading panics.
+#[derive(Debug, JsonSchema)]
+#[serde(transparent)]
+#[expect(dead_code, reason = "it is only printed")]
+struct Odd(String);
+
+impl<'de> Deserialize<'de> for Odd {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        assert!(text.is_empty(), "too odd");
+        Ok(Self(text))
+    }
+}
 
 #[derive(Default)]
 struct Desk {
@@ -91,6 +107,12 @@ impl Desk {
     #[tool]
     async fn panic_oddly() -> String {
         std::panic::panic_any(7)
+    }
+
+    /// Take what can't be taken.
+    #[tool]
+    fn take_odd(odd: Odd) -> String {
+        format!("{odd:?}")
     }
 
     /// Wait for some seconds.
@@ -182,16 +204,16 @@ async fn a_call_that_is_done() {
         "greet",
         r#"{"name":"Ana"}"#,
         expect![[r#"
-        hello Ana, from codex
-        greet = desk/greet by `codex`, 0 ms, 14 bytes: done"#]],
+            hello Ana, from codex
+            greet = desk/greet by `codex`, 0 ms, 14 bytes: done"#]],
     )
     .await;
     check(
         "mcp__clopen-mcp__greet",
         r#"{"name":"Ana"}"#,
         expect![[r#"
-        hello Ana, from codex
-        mcp__clopen-mcp__greet = desk/greet by `codex`, 0 ms, 14 bytes: done"#]],
+            hello Ana, from codex
+            mcp__clopen-mcp__greet = desk/greet by `codex`, 0 ms, 14 bytes: done"#]],
     )
     .await;
 }
@@ -202,8 +224,8 @@ async fn a_repaired_call_says_what_was_repaired() {
         "wait",
         r#"{"seconds":"2"}"#,
         expect![[r#"
-        waited 2 s
-        wait = desk/wait by `codex`, 2000 ms, 15 bytes, repaired /seconds: done"#]],
+            waited 2 s
+            wait = desk/wait by `codex`, 2000 ms, 15 bytes, repaired /seconds: done"#]],
     )
     .await;
 }
@@ -217,37 +239,10 @@ async fn a_tool_that_fails_tells_all_causes() {
         "refuse",
         "",
         expect![[r#"
-        failed: not today
-        refuse = desk/refuse by `codex`, 0 ms, 0 bytes: failed: not today"#]],
+            failed: not today
+            refuse = desk/refuse by `codex`, 0 ms, 0 bytes: failed: not today"#]],
     )
     .await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn def_251_a_panic_is_an_error_of_that_call_only() {
-    let host = desk();
-    let context = context();
-    let mut lines = Vec::new();
-    for name in [
-        "panic_at_once",
-        "panic_in_sync",
-        "panic_later",
-        "panic_oddly",
-        "refuse",
-    ] {
-        lines.push(shown(&host, name, "", &context).await);
-    }
-    expect![[r#"
-        panicked: `panic_at_once` failed by an internal error; the same call will probably fail again
-        panic_at_once = desk/panic_at_once by `codex`, 0 ms, 0 bytes: refused: panicked Panicked { tool: "panic_at_once", message: "x None" }
-        panicked: `panic_in_sync` failed by an internal error; the same call will probably fail again
-        panic_in_sync = desk/panic_in_sync by `codex`, 0 ms, 0 bytes: refused: panicked Panicked { tool: "panic_in_sync", message: "sync" }
-        panicked: `panic_later` failed by an internal error; the same call will probably fail again
-        panic_later = desk/panic_later by `codex`, 1000 ms, 0 bytes: refused: panicked Panicked { tool: "panic_later", message: "later" }
-        panicked: `panic_oddly` failed by an internal error; the same call will probably fail again
-        panic_oddly = desk/panic_oddly by `codex`, 0 ms, 0 bytes: refused: panicked Panicked { tool: "panic_oddly", message: "no message" }
-        failed: not today
-        refuse = desk/refuse by `codex`, 0 ms, 0 bytes: failed: not today"#]].assert_eq(&lines.join("\n"));
 }
 
 #[derive(Clone, Default)]
@@ -266,7 +261,8 @@ impl Write for Written {
 }
 
 #[tokio::test(start_paused = true)]
-async fn def_251_a_panic_is_logged_with_the_names_of_tool_and_server() {
+async fn def_251_a_panic_is_an_error_of_that_call_only_and_is_logged() {
+    let host = desk();
     let written = Written::default();
     let log = written.clone();
     let subscriber = tracing_subscriber::fmt()
@@ -275,10 +271,45 @@ async fn def_251_a_panic_is_logged_with_the_names_of_tool_and_server() {
         .with_writer(move || log.clone())
         .finish();
     let guard = tracing::subscriber::set_default(subscriber);
-    shown(&desk(), "panic_at_once", r#"{"word":"y"}"#, &context()).await;
+    let context = context();
+    let mut lines = Vec::new();
+    for name in [
+        "panic_at_once",
+        "panic_in_sync",
+        "panic_later",
+        "panic_oddly",
+        "take_odd",
+        "refuse",
+    ] {
+        let arguments = if name == "take_odd" {
+            r#"{"odd":"x"}"#
+        } else {
+            ""
+        };
+        lines.push(shown(&host, name, arguments, &context).await);
+    }
+    expect![[r#"
+        panicked: `panic_at_once` failed by an internal error; the same call will probably fail again
+        panic_at_once = desk/panic_at_once by `codex`, 0 ms, 0 bytes: refused: panicked Panicked { tool: "panic_at_once", message: "x None" }
+        panicked: `panic_in_sync` failed by an internal error; the same call will probably fail again
+        panic_in_sync = desk/panic_in_sync by `codex`, 0 ms, 0 bytes: refused: panicked Panicked { tool: "panic_in_sync", message: "sync" }
+        panicked: `panic_later` failed by an internal error; the same call will probably fail again
+        panic_later = desk/panic_later by `codex`, 1000 ms, 0 bytes: refused: panicked Panicked { tool: "panic_later", message: "later" }
+        panicked: `panic_oddly` failed by an internal error; the same call will probably fail again
+        panic_oddly = desk/panic_oddly by `codex`, 0 ms, 0 bytes: refused: panicked Panicked { tool: "panic_oddly", message: "no message" }
+        panicked: `take_odd` failed by an internal error; the same call will probably fail again
+        take_odd = desk/take_odd by `codex`, 0 ms, 11 bytes: refused: panicked Panicked { tool: "take_odd", message: "too odd" }
+        failed: not today
+        refuse = desk/refuse by `codex`, 0 ms, 0 bytes: failed: not today"#]].assert_eq(&lines.join("\n"));
     drop(guard);
     let written = written.0.lock().unwrap();
-    expect![""].assert_eq(&String::from_utf8_lossy(&written));
+    expect![[r#"
+        ERROR tool_runtime::dispatcher: a tool panicked server="desk" tool="panic_at_once" panic="x None"
+        ERROR tool_runtime::dispatcher: a tool panicked server="desk" tool="panic_in_sync" panic="sync"
+        ERROR tool_runtime::dispatcher: a tool panicked server="desk" tool="panic_later" panic="later"
+        ERROR tool_runtime::dispatcher: a tool panicked server="desk" tool="panic_oddly" panic="no message"
+        ERROR tool_runtime::dispatcher: a tool panicked server="desk" tool="take_odd" panic="too odd"
+    "#]].assert_eq(&String::from_utf8_lossy(&written));
 }
 
 #[tokio::test(start_paused = true)]
@@ -287,8 +318,8 @@ async fn a_call_that_takes_too_long_is_stopped() {
         "wait",
         r#"{"seconds":9}"#,
         expect![[r#"
-        waited 9 s
-        wait = desk/wait by `codex`, 9000 ms, 13 bytes: done"#]],
+            waited 9 s
+            wait = desk/wait by `codex`, 9000 ms, 13 bytes: done"#]],
     )
     .await;
     check("wait", r#"{"seconds":11}"#, expect![[r#"
@@ -302,8 +333,8 @@ async fn a_tool_may_set_its_own_limit() {
         "wait_briefly",
         r#"{"seconds":2}"#,
         expect![[r#"
-        waited
-        wait_briefly = desk/wait_briefly by `codex`, 2000 ms, 13 bytes: done"#]],
+            waited
+            wait_briefly = desk/wait_briefly by `codex`, 2000 ms, 13 bytes: done"#]],
     )
     .await;
     check("wait_briefly", r#"{"seconds":4}"#, expect![[r#"
@@ -324,6 +355,43 @@ async fn a_call_that_is_taken_back_is_stopped() {
     expect![[r#"
         cancelled: the call of `wait` was cancelled
         wait = desk/wait by `codex`, 4000 ms, 13 bytes: refused: cancelled Cancelled { tool: "wait" }"#]].assert_eq(&shown);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_taken_back_before_it_began_does_nothing() {
+    let host = desk();
+    let context = context();
+    context.cancellation.cancel();
+    let line = shown(&host, "panic_at_once", "", &context).await;
+    expect![[r#"
+        cancelled: the call of `panic_at_once` was cancelled
+        panic_at_once = desk/panic_at_once by `codex`, 0 ms, 0 bytes: refused: cancelled Cancelled { tool: "panic_at_once" }"#]].assert_eq(&line);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_nobody_waits_for_leaves_a_record_too() {
+    let (dispatcher, recorder) = desk();
+    let context = context();
+    let call = dispatcher.call("wait", r#"{"seconds":9}"#, &context);
+    let waited = tokio::time::timeout(Duration::from_secs(2), call).await;
+    assert!(waited.is_err());
+    expect![[r#"wait = desk/wait by `codex`, 2000 ms, 13 bytes: refused: cancelled Cancelled { tool: "wait" }"#]].assert_eq(&recorder.line());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_runs_ends_even_if_its_tool_is_turned_off() {
+    let host = desk();
+    let context = context();
+    let turn_off = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let selection = Selection::all().without(Desk::WAIT);
+        host.0.select(selection).unwrap();
+    };
+    let call = host.0.call("wait", r#"{"seconds":2}"#, &context);
+    let (output, ()) = tokio::join!(call, turn_off);
+    assert_eq!(output.unwrap().to_text(), "waited 2 s");
+    let error = host.0.call("wait", r#"{"seconds":2}"#, &context).await;
+    assert_eq!(error.unwrap_err().code(), "tool_disabled");
 }
 
 #[tokio::test(start_paused = true)]
@@ -384,8 +452,8 @@ async fn an_unknown_tool_is_refused_with_what_may_be_meant() {
         "",
         "",
         expect![[r#"
-        unknown_tool: there is no tool ``
-         = - by `codex`, 0 ms, 0 bytes: refused: unknown_tool Unknown { name: "", similar: [] }"#]],
+            unknown_tool: there is no tool ``
+             = - by `codex`, 0 ms, 0 bytes: refused: unknown_tool Unknown { name: "", similar: [] }"#]],
     )
     .await;
 }
@@ -400,8 +468,8 @@ async fn an_ambiguous_name_is_refused_with_the_candidates() {
         "counter_greet",
         "",
         expect![[r#"
-        next
-        counter_greet = counter/greet by `codex`, 0 ms, 0 bytes: done"#]],
+            next
+            counter_greet = counter/greet by `codex`, 0 ms, 0 bytes: done"#]],
     )
     .await;
 }
@@ -419,8 +487,8 @@ async fn a_scope_that_was_not_given_is_missing() {
         "write",
         "",
         expect![[r#"
-        written
-        write = desk/write by `codex`, 0 ms, 0 bytes: done"#]],
+            written
+            write = desk/write by `codex`, 0 ms, 0 bytes: done"#]],
     )
     .await;
 }
@@ -439,8 +507,8 @@ async fn a_tool_may_want_a_project() {
         "index",
         "",
         expect![[r#"
-        indexed shop
-        index = desk/index by `codex`, 0 ms, 0 bytes: done"#]],
+            indexed shop
+            index = desk/index by `codex`, 0 ms, 0 bytes: done"#]],
     )
     .await;
 }
@@ -462,8 +530,8 @@ async fn what_a_caller_may_not_know_of_does_not_exist() {
         "greet",
         "",
         expect![[r#"
-        next
-        greet = counter/greet by `codex`, 0 ms, 0 bytes: done"#]],
+            next
+            greet = counter/greet by `codex`, 0 ms, 0 bytes: done"#]],
     )
     .await;
     check_by(
@@ -471,8 +539,8 @@ async fn what_a_caller_may_not_know_of_does_not_exist() {
         "greet",
         greet,
         expect![[r#"
-        hello Ana, from codex
-        greet = desk/greet by `codex`, 0 ms, 14 bytes: done"#]],
+            hello Ana, from codex
+            greet = desk/greet by `codex`, 0 ms, 14 bytes: done"#]],
     )
     .await;
     check_by(reaching(&["desk", "counter"], true), "counter_greet", "", expect![[r#"

@@ -20,6 +20,7 @@ mod host;
 mod limits;
 mod macros;
 mod name;
+mod output;
 mod registry;
 mod resource;
 mod schema;

@@ -1,7 +1,7 @@
 //! Servers: how they start, and how they are put together.
 
 use crate::host::{context, limits, recorded};
-use expect_test::expect;
+use expect_test::{Expect, expect};
 use tool_runtime::{
     Environment, MissingVariable, Provider as _, Registry, RegistryError, Server, ToolError,
     tool_server,
@@ -273,18 +273,68 @@ impl Broken {
     }
 }
 
+struct TooMuch;
+
+#[tool_server(name = "too-much", version = "1.0.0", manual)]
+impl TooMuch {
+    /// Take as many.
+    #[tool]
+    fn take(
+        name: String,
+        #[arg(default = 3, range = 1..=4)] few: u8,
+        #[arg(default = 20, range = 1..=14)] days: u8,
+    ) -> String {
+        format!("{name} {few} {days}")
+    }
+}
+
+struct TooLittle;
+
+#[tool_server(name = "too-little", version = "1.0.0", manual)]
+impl TooLittle {
+    /// Ask for as many.
+    #[prompt]
+    fn ask(#[arg(default = 0, range = 1..=14)] days: u8) -> String {
+        format!("{days}")
+    }
+}
+
 #[test]
 fn a_schema_that_can_not_be_enforced_is_an_error_that_names_the_place() {
+    check_unusable(
+        Registry::empty().with(Broken),
+        expect![[r#"
+        the schema of `mcp__broken__take` (HERE) can't be used
+        "(" is not a "regex" (at `/properties/text/pattern`)"#]],
+    );
+}
+
+#[test]
+fn a_default_that_breaks_its_own_rules_is_an_error() {
+    check_unusable(
+        Registry::empty().with(TooMuch),
+        expect![[r#"
+        the schema of `mcp__too-much__take` (HERE) can't be used
+        the default of `days` breaks its own rules: 20 is greater than the maximum of 14"#]],
+    );
+    check_unusable(
+        Registry::empty().with(TooLittle),
+        expect![[r#"
+        the schema of `ask` (HERE) can't be used
+        the default of `days` breaks its own rules: 0 is less than the minimum of 1"#]],
+    );
+}
+
+#[track_caller]
+fn check_unusable(registry: Result<Registry, RegistryError>, expect: Expect) {
     use std::error::Error as _;
-    let error = Registry::empty().with(Broken).unwrap_err();
-    let text = error.to_string();
-    let text = text.replace(file!(), "FILE");
-    let digits = |it: char| it.is_ascii_digit();
-    let text: String = text.chars().filter(|it| !digits(*it)).collect();
-    expect![[r#"
-        the schema of `mcp__broken__take` (FILE:) can't be used
-        "(" is not a "regex" (at `/properties/text/pattern`)"#]]
-    .assert_eq(&format!("{text}\n{}", error.source().unwrap()));
+    let error = registry.unwrap_err();
+    let RegistryError::Schema { location, .. } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!(location.file, file!());
+    let text = error.to_string().replace(&location.to_string(), "HERE");
+    expect.assert_eq(&format!("{text}\n{}", error.source().unwrap()));
 }
 
 #[test]

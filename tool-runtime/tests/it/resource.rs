@@ -2,6 +2,8 @@
 
 use crate::host::{context, limits, reaching, recorded};
 use expect_test::{Expect, expect};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use tool_runtime::{
     Content, Context, Dispatcher, Message, Registry, Resource, Role, Selection, ToolError,
@@ -16,6 +18,7 @@ fn template(uri: &str) -> Resource {
         title: None,
         description: String::new(),
         mime_type: None,
+        variables: Vec::new(),
         index: 0,
     }
 }
@@ -127,6 +130,14 @@ fn what_is_no_percent_encoding_does_not_match() {
     }
 }
 
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Tone {
+    Warm,
+    /// As in court.
+    Cold,
+}
+
 struct Notes;
 
 #[tool_server(name = "notes", version = "1.0.0", manual)]
@@ -182,6 +193,12 @@ impl Notes {
         without: Option<String>,
     ) -> String {
         format!("Summarize in {sentences} sentences, without {without:?}.")
+    }
+
+    /// Ask for an answer.
+    #[prompt]
+    fn answer(tone: Tone, to: Option<Tone>) -> String {
+        format!("Answer: {tone:?} {to:?}.")
     }
 
     /// Ask for a translation.
@@ -314,6 +331,12 @@ async fn a_prompt_takes_its_arguments_from_text() {
     )
     .await;
     check_prompt(
+        "answer",
+        &[("tone", "cold"), ("to", "warm")],
+        expect!["user: Answer: Cold Some(Warm)."],
+    )
+    .await;
+    check_prompt(
         "clopen-mcp_translate",
         &[("language", "true"), ("polite", "true")],
         expect![[r#"
@@ -371,14 +394,30 @@ fn what_is_offered_says_what_it_is() {
     assert_eq!(all.title.as_deref(), Some("All notes"));
     assert_eq!(all.mime_type.as_deref(), Some("text/plain"));
     assert_eq!(all.description, "All notes.");
+    let page = view
+        .resources(&caller)
+        .find(|it| it.name == "page")
+        .unwrap();
+    let variables = page.variables.iter();
+    let variables = variables.map(|it| format!("{} {:?}", it.name, it.values));
+    expect![[r#"
+        name []
+        large []
+        page []"#]]
+    .assert_eq(&variables.collect::<Vec<_>>().join("\n"));
     let prompts = view.prompts(&caller).map(|it| {
         let arguments = it.item.arguments.iter();
-        let arguments =
-            arguments.map(|it| format!("{} ({}) {}", it.name, it.description, it.required));
+        let arguments = arguments.map(|it| {
+            format!(
+                "{} ({}) {} {:?}",
+                it.name, it.description, it.required, it.values
+            )
+        });
         format!("{}: {}", it.name, arguments.collect::<Vec<_>>().join(", "))
     });
     expect![[r#"
-        summarize: sentences (How long it may be.) false, without (What to leave out.) false
-        translate: language (The language.) true, polite () true"#]]
+        summarize: sentences (How long it may be.) false [], without (What to leave out.) false []
+        answer: tone () true ["warm", "cold"], to () false ["warm", "cold"]
+        translate: language (The language.) true [], polite () true []"#]]
     .assert_eq(&prompts.collect::<Vec<_>>().join("\n"));
 }

@@ -610,8 +610,10 @@ impl Rules {
         /// A person.
         #[arg(name = "as", default = "you".to_owned())]
         person: String,
+        #[arg(default = None)] nothing: Option<u8>,
+        #[arg(default = Some(7))] something: Option<u8>,
     ) -> String {
-        format!("{way:?} {person}")
+        format!("{way:?} {person} {nothing:?} {something:?}")
     }
 
     /// Take it whole.
@@ -705,6 +707,8 @@ fn defaults_and_examples() {
             type: "object"
               way: {"description":"A way to go.\n- `Left`: To the left.\n- `Right`: To the right, not wrong.","type":"string","enum":["Back","Left","Right"],"examples":["Back","Right"],"default":"Left"}
               as: {"type":"string","description":"A person.","default":"you"}
+              nothing: {"type":"integer","maximum":255,"minimum":0}
+              something: {"type":"integer","maximum":255,"minimum":0,"default":7}
             additionalProperties: false
             examples: [{"way":"Right"}]"#]],
     );
