@@ -8,6 +8,7 @@ mod conversation;
 mod prompts;
 mod resources;
 mod schema;
+mod stateless;
 
 fn main() -> std::process::ExitCode {
     clopen_mcp::main()
