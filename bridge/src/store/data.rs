@@ -131,8 +131,11 @@ const TABLES: [Table; 6] = [
 struct Document {
     format: String,
     schema: i64,
-    tables: BTreeMap<String, Vec<Map<String, Value>>>,
+    tables: BTreeMap<String, Rows>,
 }
+
+/// The rows of a table, by column.
+type Rows = Vec<Map<String, Value>>;
 
 /// How many rows came in, by table.
 pub type Imported = BTreeMap<&'static str, usize>;
@@ -320,7 +323,7 @@ impl Store {
         Ok(reset?)
     }
 
-    async fn read_all(&self) -> Result<BTreeMap<String, Vec<Map<String, Value>>>, sqlx::Error> {
+    async fn read_all(&self) -> Result<BTreeMap<String, Rows>, sqlx::Error> {
         let one_moment = match self.kind {
             Kind::Sqlite => "BEGIN",
             Kind::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ",
@@ -345,7 +348,7 @@ impl Store {
 
     async fn write_all(
         &self,
-        rows: Vec<(&Table, Vec<Map<String, Value>>)>,
+        rows: Vec<(&Table, Rows)>,
         replace: bool,
     ) -> Result<Imported, ImportError> {
         let mut transaction = self.begin_alone().await.map_err(DatabaseError::from)?;
@@ -374,9 +377,7 @@ impl Store {
 }
 
 /// Reads a document and checks all of it before anything is touched.
-fn rows(
-    from: &mut dyn Read,
-) -> Result<Vec<(&'static Table, Vec<Map<String, Value>>)>, ImportError> {
+fn rows(from: &mut dyn Read) -> Result<Vec<(&'static Table, Rows)>, ImportError> {
     let document: Document =
         serde_json::from_reader(io::BufReader::new(from)).map_err(ImportError::Document)?;
     let known = migrations::known();

@@ -8,3 +8,6 @@
 mod config;
 mod guard;
 mod store;
+mod store_keys;
+mod store_sessions;
+mod store_tasks;

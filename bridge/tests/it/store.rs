@@ -19,20 +19,20 @@ use std::{
 use tempfile::TempDir;
 
 /// A database that nobody else has.
-struct Database {
+pub(crate) struct Database {
     folder: TempDir,
     url: Option<Secret>,
 }
 
 impl Database {
-    fn sqlite() -> Self {
+    pub(crate) fn sqlite() -> Self {
         Self {
             folder: TempDir::new().expect("the temporary folder can be written"),
             url: None,
         }
     }
 
-    async fn postgres() -> Self {
+    pub(crate) async fn postgres() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
 
         let url = environment()
@@ -60,7 +60,7 @@ impl Database {
         }
     }
 
-    async fn open(&self) -> Store {
+    pub(crate) async fn open(&self) -> Store {
         match self.try_open().await {
             Ok(store) => store,
             Err(error) => panic!("{error}"),
@@ -73,7 +73,7 @@ impl Database {
             .map_err(|error| chain(&error))
     }
 
-    async fn execute(&self, sql: &'static str) {
+    pub(crate) async fn execute(&self, sql: &'static str) {
         let url = match &self.url {
             Some(url) => url.expose().to_owned(),
             None => format!("sqlite:{}", self.sqlite_file().display()),
@@ -92,7 +92,7 @@ impl Database {
     }
 }
 
-fn chain(error: &dyn Error) -> String {
+pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -125,6 +125,8 @@ macro_rules! on_each_database {
         }
     };
 }
+
+pub(crate) use on_each_database;
 
 on_each_database! {
     a_token_is_made_found_and_revoked
@@ -305,7 +307,9 @@ async fn a_newer_schema_is_left_alone(database: Database) {
         .await;
     let error = database.try_open().await.unwrap_err();
     assert!(
-        error.contains("was written by a newer clopen-mcp (schema 1000, while this one knows schemas up to 1); update clopen-mcp, or use another database"),
+        error.contains(
+            "was written by a newer clopen-mcp (schema 1000, while this one knows schemas up to "
+        ),
         "{error}"
     );
 }
@@ -453,12 +457,12 @@ fn a_service_token_of_ones_own() {
     );
 }
 
-fn without_path(text: &str, path: &Path) -> String {
+pub(crate) fn without_path(text: &str, path: &Path) -> String {
     text.replace(&path.display().to_string(), "DATA")
 }
 
 #[cfg(unix)]
-fn mode(path: &Path) -> u32 {
+pub(crate) fn mode(path: &Path) -> u32 {
     use std::os::unix::fs::PermissionsExt as _;
 
     fs::metadata(path)
