@@ -181,6 +181,7 @@ pub fn options(marker: &Attribute, kind: Kind, scope: &Scope, errors: &Errors) -
                 options.deprecated = Some(text(key, input)?);
             }
             (Kind::Tool, "timeout") => options.timeout = Some(timeout(&value(key, input)?)?),
+            (Kind::Tool, "task") => options.task = Some(task(input)?),
             (Kind::Tool, "scopes") => {
                 options.scopes = list(key, input, "\"notes:write\"", <LitStr as Parse>::parse)?;
                 check_scopes(&options.scopes, errors);
@@ -213,7 +214,7 @@ pub fn options(marker: &Attribute, kind: Kind, scope: &Scope, errors: &Errors) -
                     key.span(),
                     match kind {
                         Kind::Tool => {
-                            "expected `name`, `title`, `read_only`, `destructive`, `idempotent`, `open_world`, `deprecated`, `timeout`, `scopes`, `requires`, `examples` or `meta`"
+                            "expected `name`, `title`, `read_only`, `destructive`, `idempotent`, `open_world`, `deprecated`, `timeout`, `task`, `scopes`, `requires`, `examples` or `meta`"
                         }
                         Kind::Resource => "expected `uri`, `mime_type`, `name` or `title`",
                         Kind::Prompt => "expected `name` or `title`",
@@ -250,6 +251,24 @@ fn timeout(literal: &LitStr) -> Result<u64> {
         Ok(Some(milliseconds)) if factor > 0 => Ok(milliseconds),
         Ok(None) => error("this is longer than can be counted"),
         _ => error("expected a number with `ms`, `s`, `m` or `h`, like `timeout = \"30s\"`"),
+    }
+}
+
+/// Reads `task` or `task = "required"` as a variant of `TaskSupport`.
+fn task(input: ParseStream<'_>) -> Result<Ident> {
+    if !input.peek(Token![=]) {
+        return Ok(format_ident!("Optional"));
+    }
+    input.parse::<Token![=]>()?;
+    let value: Expr = input.parse()?;
+    match &value {
+        Expr::Lit(ExprLit {
+            lit: Lit::Str(it), ..
+        }) if it.value() == "required" => Ok(format_ident!("Required")),
+        _ => Err(Error::new_spanned(
+            value,
+            "expected `task` (it may run as a task) or `task = \"required\"` (it always does)",
+        )),
     }
 }
 
@@ -338,9 +357,10 @@ pub fn argument(attrs: &[Attribute], scope: &Scope, errors: &Errors) -> Argument
                 options.is_text = true;
             }
             "example" => rules.push(Rule::Example(tokens(value(key, input)?))),
+            "header" => rules.push(Rule::Header(value(key, input)?)),
             "flatten" => options.flatten = Some(key.clone()),
             _ => {
-                let message = "expected `name`, `default`, `range`, `length`, `pattern`, `format`, `example` or `flatten`";
+                let message = "expected `name`, `default`, `range`, `length`, `pattern`, `format`, `example`, `header` or `flatten`";
                 return Err(Error::new(key.span(), message));
             }
         }

@@ -189,6 +189,8 @@ fn definition(server: &Server, item: &Item) -> TokenStream {
                     .timeout
                     .map(|it| quote!(__rt::Duration::from_millis(#it))),
             );
+            let task = options.task.as_ref();
+            let task = option(task.map(|it| quote!(__rt::TaskSupport::#it)));
             let scopes = &options.scopes;
             let requires = options
                 .requires_project
@@ -215,6 +217,7 @@ fn definition(server: &Server, item: &Item) -> TokenStream {
                     converses: #converses,
                     deprecated: #deprecated,
                     timeout: #timeout,
+                    task: #task,
                     scopes: &[#(#scopes),*],
                     requires: &[#requires],
                     examples: &[#(#examples),*],
@@ -413,13 +416,21 @@ fn rules(argument: &Argument) -> TokenStream {
         }
         Rule::Pattern(it) => quote!(__rt::Rule::Pattern(#it)),
         Rule::Format(it) => quote!(__rt::Rule::Format(__rt::Format::#it)),
+        Rule::Header(it) => quote!(__rt::Rule::Header(#it)),
     });
     let rules = quote!(&[#(#rules),*]);
-    if argument.is_text {
-        let is_text = quote_spanned!(ty.span()=> __rt::text::<#ty>());
-        quote!({ const _: () = #is_text; #rules })
-    } else {
+    let is_text = argument
+        .is_text
+        .then(|| quote_spanned!(ty.span()=> __rt::text::<#ty>()));
+    let in_header = argument.header().map(|_| {
+        let ty = &argument.sent;
+        quote_spanned!(ty.span()=> __rt::in_header::<#ty>())
+    });
+    let checks: Vec<TokenStream> = is_text.into_iter().chain(in_header).collect();
+    if checks.is_empty() {
         rules
+    } else {
+        quote!({ #(const _: () = #checks;)* #rules })
     }
 }
 

@@ -102,6 +102,20 @@ pub fn check_argument(name: &LitStr, errors: &Errors) {
     }
 }
 
+/// Checks the name of a header, a token of HTTP (RFC 9110).
+pub fn check_header(name: &LitStr, errors: &Errors) {
+    let text = name.value();
+    let is_token = |it: char| it.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(it);
+    if text.is_empty() {
+        errors.at(name, "`header` is empty");
+    } else if !text.chars().all(is_token) {
+        errors.at(
+            name,
+            format!("`{text}` can't be the name of a header: it has letters, digits and any of !#$%&'*+-.^_`|~"),
+        );
+    }
+}
+
 /// Whether the name is made of lower-case words with one separator between two.
 fn is_spelled(name: &str, separator: char) -> bool {
     name.starts_with(|it: char| it.is_ascii_lowercase())

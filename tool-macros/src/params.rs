@@ -136,7 +136,7 @@ fn sent(
             );
         }
     }
-    Some(Param::Sent(Box::new(Argument {
+    let argument = Argument {
         name,
         sent: sent.clone(),
         ruled: ruled.clone(),
@@ -146,7 +146,14 @@ fn sent(
         rules: options.rules,
         is_text: options.is_text,
         ty,
-    })))
+    };
+    if let Some(header) = argument.header() {
+        names::check_header(header, errors);
+        if kind != Kind::Tool {
+            errors.at(header, "only an argument of a tool is repeated in a header");
+        }
+    }
+    Some(Param::Sent(Box::new(argument)))
 }
 
 fn whole(
@@ -193,6 +200,7 @@ pub fn check(params: &[Param], errors: &Errors) {
         );
     }
     let mut names: Vec<String> = Vec::new();
+    let mut headers: Vec<String> = Vec::new();
     for param in params {
         let Param::Sent(argument) = param else {
             continue;
@@ -210,5 +218,18 @@ pub fn check(params: &[Param], errors: &Errors) {
             );
         }
         names.push(name);
+        if let Some(header) = argument.header() {
+            let name = header.value().to_ascii_lowercase();
+            if headers.contains(&name) {
+                errors.at(
+                    header,
+                    format!(
+                        "another argument is already repeated in the header `Mcp-Param-{}`",
+                        header.value()
+                    ),
+                );
+            }
+            headers.push(name);
+        }
     }
 }

@@ -248,6 +248,14 @@ pub trait Measured {
 )]
 pub trait Text {}
 
+/// A type that `#[arg(header = …)]` can repeat in a header.
+#[diagnostic::on_unimplemented(
+    message = "a header can't repeat a `{Self}`",
+    label = "not a text, a whole number or a `bool`",
+    note = "`header` is for `String`, integers of at most 64 bits and `bool`, with at most one `Option` around them"
+)]
+pub trait InHeader {}
+
 macro_rules! measured {
     ($measure:ident: $([$($parameter:ident),*] $type:ty),* $(,)?) => {$(
         impl<$($parameter),*> Measured for $type {
@@ -269,3 +277,15 @@ text!(
     Cow<'static, str>,
     std::path::PathBuf
 );
+
+macro_rules! in_header {
+    ($($type:ty),*) => {$(impl InHeader for $type {})*};
+}
+in_header!(
+    String,
+    Box<str>,
+    std::sync::Arc<str>,
+    Cow<'static, str>,
+    std::path::PathBuf
+);
+in_header!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize, bool);

@@ -116,6 +116,8 @@ pub struct ToolDefinition {
     pub deprecated: Option<&'static str>,
     /// How long one call may take, where the author knows better than the host.
     pub timeout: Option<Duration>,
+    /// Whether it may run as a task, which the client asks for its result later.
+    pub task: Option<TaskSupport>,
     /// What the caller must be allowed to do.
     pub scopes: &'static [&'static str],
     /// What the caller must bring.
@@ -126,6 +128,17 @@ pub struct ToolDefinition {
     pub meta: &'static [Fact],
     /// How it is called.
     pub call: Call<Output>,
+}
+
+/// How a tool goes with the protocol's tasks: the client gets the number of a task at once, and asks for its result
+/// later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TaskSupport {
+    /// It runs as a task for clients that know tasks, and as a plain call for others.
+    Optional,
+    /// It runs only as a task; a client that doesn't know tasks can't call it.
+    Required,
 }
 
 /// A further fact about a tool: its key, and what makes its value.
@@ -199,6 +212,8 @@ pub enum Rule {
     Format(Format),
     /// A value for illustration.
     Example(fn() -> Value),
+    /// The client repeats the value in the HTTP header `Mcp-Param-` with this name.
+    Header(&'static str),
 }
 
 /// What a length counts.

@@ -30,7 +30,7 @@ pub use context::{
     Caller, Cancellation, Client, ClientError, Context, Conversation, Identified, Lend, Level, Log,
     Progress, ProgressReport, Root, Scopes,
 };
-pub use definition::{BoxFuture, ToolServer};
+pub use definition::{BoxFuture, TaskSupport, ToolServer};
 pub use dispatcher::{Dispatcher, Observer, Outcome, ReadError, Record};
 pub use error::{ArgumentError, CallError, ToolError, Violation};
 #[doc(hidden)]

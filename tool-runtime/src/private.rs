@@ -1,12 +1,12 @@
 //! For generated code only; not public API.
 
 pub use crate::{
-    argument::{Arguments, Measured, Sent, Text, argument},
+    argument::{Arguments, InHeader, Measured, Sent, Text, argument},
     context::{Context, Lend},
     definition::{
         Annotations, ArgumentDefinition, BoxFuture, Format, Input, Instance, Linked, Location,
         Measure, PromptDefinition, Requirement, ResourceDefinition, Rule, SelfStarting,
-        ServerDefinition, ToolDefinition, ToolServer,
+        ServerDefinition, TaskSupport, ToolDefinition, ToolServer,
     },
     error::{ArgumentError, ToolError},
     name::ToolName,
@@ -116,6 +116,9 @@ pub fn made_of<T: MadeOfText>(text: &'static str) -> T {
 
 /// Asserts at compile time that a type is text.
 pub const fn text<T: Text + ?Sized>() {}
+
+/// Asserts at compile time that a header can repeat a type.
+pub const fn in_header<T: InHeader>() {}
 
 /// The state of a server.
 pub fn downcast<T: 'static>(instance: &Instance) -> &T {

@@ -3,7 +3,7 @@
 use crate::{
     argument::Arguments,
     context::Context,
-    definition::{BoxFuture, Requirement},
+    definition::{BoxFuture, Requirement, TaskSupport},
     error::{ArgumentError, ToolError},
     output::{Message, Output},
     schema::Check,
@@ -94,6 +94,8 @@ pub struct Tool {
     pub requires: Vec<Requirement>,
     /// How long one call may take, where its author knows better than the host.
     pub timeout: Option<Duration>,
+    /// Whether it may run as a task, which the client asks for its result later.
+    pub task: Option<TaskSupport>,
     /// Whether it may talk while it runs.
     pub converses: bool,
     /// How its arguments are checked.

@@ -373,6 +373,7 @@ fn tool(definition: &ToolDefinition, server: Arc<str>, index: usize) -> Result<T
             .collect(),
         requires: definition.requires.to_vec(),
         timeout: definition.timeout,
+        task: definition.task,
         converses: definition.converses,
         wraps_output,
         index,

@@ -227,12 +227,13 @@ fn keyword(rule: &Rule) -> (&'static str, Value) {
         Rule::Pattern(pattern) => ("pattern", pattern.into()),
         Rule::Format(format) => ("format", format.as_str().into()),
         Rule::Example(value) => ("examples", value()),
+        Rule::Header(name) => ("x-mcp-header", name.into()),
     }
 }
 
 fn of_rules(rules: &[Rule]) -> Enforcement {
     let each = rules.iter().map(|rule| match rule {
-        Rule::Example(_) => Enforcement::Types,
+        Rule::Example(_) | Rule::Header(_) => Enforcement::Types,
         Rule::Minimum(_)
         | Rule::Maximum(_)
         | Rule::ExclusiveMaximum(_)

@@ -9,7 +9,7 @@ use tool_runtime::{
     Caller, Client, Context, Log, Message, Progress, ToolError,
     definition::{
         Annotations, ArgumentDefinition, Format, Input, Measure, Requirement, Rule, ToolDefinition,
-        ToolServer,
+        TaskSupport, ToolServer,
     },
     tool_server,
 };
@@ -34,6 +34,7 @@ impl Desk {
         open_world = false,
         deprecated = "use `less` instead",
         timeout = "1500ms",
+        task = "required",
         scopes("desk:read", "desk:write"),
         requires(project),
         examples(json!({"number": 1}), json!({"number": 2})),
@@ -49,9 +50,12 @@ impl Desk {
         #[arg(default = 7)] default: u16,
         #[arg(default = Some(7))] optional_default: Option<u16>,
         nullable: Option<std::option::Option<u16>>,
-        #[arg(name = "sent-as.this")] renamed: bool,
+        #[arg(name = "sent-as.this", header = "Sent-As")] renamed: bool,
+        #[arg(header = "Region", length = 1..)] region: Option<String>,
+        #[arg(default = -1, header = "!#$%&'*+-.^_`|~9aZ")] size: i64,
     ) {
         let _ = (number, half, below, text, list, default, optional_default, nullable, renamed);
+        let _ = (region, size);
     }
 
     /// Says nothing.
@@ -67,7 +71,7 @@ impl Desk {
     }
 
     /// Talks.
-    #[tool]
+    #[tool(task)]
     pub fn talks(log: &Log) {
         let _ = log;
     }
@@ -115,6 +119,7 @@ fn rules(argument: &ArgumentDefinition) -> Vec<Value> {
         Rule::Pattern(it) => json!({"pattern": it}),
         Rule::Format(it) => json!({"format": it.as_str()}),
         Rule::Example(it) => json!({"example": it()}),
+        Rule::Header(it) => json!({"header": it}),
     };
     argument.rules.iter().map(rule).collect()
 }
@@ -141,6 +146,7 @@ fn main() {
     );
     assert_eq!(all.deprecated, Some("use `less` instead"));
     assert_eq!(all.timeout, Some(Duration::from_millis(1500)));
+    assert_eq!(all.task, Some(TaskSupport::Required));
     assert_eq!(all.scopes, ["desk:read", "desk:write"]);
     assert_eq!(all.requires, [Requirement::Project]);
     let examples: Vec<Value> = all.examples.iter().map(|it| it()).collect();
@@ -152,13 +158,13 @@ fn main() {
     let names: Vec<&str> = arguments_of_all.iter().map(|it| it.name).collect();
     assert_eq!(
         names,
-        ["number", "half", "below", "text", "list", "default", "optional_default", "nullable", "sent-as.this"]
+        ["number", "half", "below", "text", "list", "default", "optional_default", "nullable", "sent-as.this", "region", "size"]
     );
     let required: Vec<bool> = arguments_of_all.iter().map(|it| it.required).collect();
-    assert_eq!(required, [true, true, false, true, true, false, false, false, true]);
+    assert_eq!(required, [true, true, false, true, true, false, false, false, true, false, false]);
     let defaults: Vec<Value> =
         arguments_of_all.iter().filter_map(|it| it.default.map(|it| it())).collect();
-    assert_eq!(defaults, [json!(7), json!(7)]);
+    assert_eq!(defaults, [json!(7), json!(7), json!(-1)]);
     let of_all: Vec<Vec<Value>> = arguments_of_all.iter().map(rules).collect();
     assert_eq!(
         of_all,
@@ -176,7 +182,9 @@ fn main() {
             vec![],
             vec![],
             vec![],
-            vec![],
+            vec![json!({"header": "Sent-As"})],
+            vec![json!({"header": "Region"}), json!({"min_length": ["Characters", 1]})],
+            vec![json!({"header": "!#$%&'*+-.^_`|~9aZ"})],
         ]
     );
     let mut generator = SchemaGenerator::default();
@@ -187,6 +195,8 @@ fn main() {
     let nothing = &server.tools[1];
     assert_eq!(nothing.annotations, Annotations::default());
     assert_eq!((nothing.deprecated, nothing.timeout), (None, None));
+    let tasks: Vec<Option<TaskSupport>> = server.tools[1..4].iter().map(|it| it.task).collect();
+    assert_eq!(tasks, [None, None, Some(TaskSupport::Optional)]);
     assert!(matches!(server.tools[2].arguments, Input::Whole(_)));
     let converses: Vec<bool> = server.tools.iter().map(|it| it.converses).collect();
     assert_eq!(converses, [false, false, true, true, true, true]);
