@@ -1,7 +1,7 @@
 //! The YAML at the beginning of a `SKILL.md` as a JSON object.
 //!
-//! Clients read the same YAML with parsers of their own and refuse a skill whose object differs from ours. So what
-//! parsers are known to read differently is refused here, where its author learns of it.
+//! Clients read the same YAML with parsers of their own and refuse a skill whose object differs from ours. So what JSON
+//! can't say, or not in one way only, is refused here, where its author learns of it.
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError};
 use serde_json::{Map, Number, Value};
@@ -20,13 +20,17 @@ pub(super) enum FrontmatterError {
     Missing,
     #[error("its frontmatter has more than {LONGEST} bytes")]
     TooLong,
-    #[error("its frontmatter is no YAML: {0}")]
-    Syntax(#[from] ScanError),
+    #[error("its line {line} is no YAML: {} (column {column})", message.replace(char::is_control, " "))]
+    Syntax {
+        line: usize,
+        column: usize,
+        message: String,
+    },
     #[error("its frontmatter has to be fields such as `name: …`")]
     NoFields,
     #[error("its frontmatter has lists or objects inside one another more than {DEEPEST} times")]
     TooDeep,
-    #[error("its frontmatter uses {0}, which clients read differently")]
+    #[error("its frontmatter uses {0}, which not every client can read")]
     Ambiguous(&'static str),
     #[error("its frontmatter has the key `{}` twice", .0.escape_debug())]
     Twice(String),
@@ -34,6 +38,17 @@ pub(super) enum FrontmatterError {
     Key(String),
     #[error("its frontmatter has the number `{}`, which JSON doesn't know; put it in quotes", .0.escape_debug())]
     Number(String),
+}
+
+impl From<ScanError> for FrontmatterError {
+    fn from(error: ScanError) -> Self {
+        Self::Syntax {
+            // The file has a line of dashes before the parser's first.
+            line: error.marker().line() + 1,
+            column: error.marker().col() + 1,
+            message: error.info().to_owned(),
+        }
+    }
 }
 
 /// Reads the frontmatter of a `SKILL.md`.

@@ -494,7 +494,7 @@ pub(super) fn read(root: &Path, path: &Path) -> Result<(Stamp, Vec<u8>), io::Err
 pub(super) fn digest(bytes: &[u8]) -> String {
     let mut text = String::from("sha256:");
     for byte in Sha256::digest(bytes) {
-        write!(text, "{byte:02x}").expect("a String takes all text");
+        write!(text, "{byte:02x}").expect("a `String` takes all text");
     }
     text
 }

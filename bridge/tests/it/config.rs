@@ -57,6 +57,7 @@ fn nothing_is_needed() {
     assert!(!config.no_auth);
     assert!(config.token.is_none());
     assert!(config.database_url.is_none());
+    assert_eq!(config.skills, None);
     assert_eq!(config.limits, Limits::default());
     assert_eq!(config.file, None);
     assert!(config.servers.is_empty());
@@ -80,6 +81,7 @@ fn a_file_says_everything() {
         r#"
             listen = "[::1]:8000"
             data = "data"
+            skills = "skills"
             no_auth = true
             allowed_hosts = ["MCP.example.com", "10.0.0.5:9151", "[fe80::1]:80"]
             allowed_origins = ["https://App.example.com:443", "vscode-webview://abc", "http://a.example:8080"]
@@ -104,6 +106,7 @@ fn a_file_says_everything() {
     assert_eq!(config.listen, "[::1]:8000".parse().unwrap());
     let file = config.file.as_ref().expect("a file was read");
     assert_eq!(config.data, file.parent().unwrap().join("data"));
+    assert_eq!(config.skills, Some(file.parent().unwrap().join("skills")));
     assert!(config.no_auth);
     assert_eq!(
         config.allowed_hosts,
@@ -136,6 +139,30 @@ fn a_file_says_everything() {
     assert_eq!(config.servers["filesystem"].without, ["delete"]);
     assert!(!config.servers["sql"].enabled);
     assert!(!format!("{config:?}").contains("hunter2"));
+}
+
+#[test]
+fn the_folder_of_skills_is_found_from_where_it_was_named() {
+    let folder = TempDir::new().unwrap();
+    let here = folder.path().join("here");
+    fs::create_dir_all(&here).unwrap();
+    fs::write(folder.path().join("settings.toml"), "skills = 'file'").unwrap();
+    let mut flags = Flags {
+        config: Some("../settings.toml".into()),
+        ..Flags::default()
+    };
+    let config = load_in(&here, &flags, &[]).unwrap();
+    assert_eq!(config.skills, Some(here.join("../file")));
+    let variables = [("CLOPEN_MCP_SKILLS", "variable")];
+    let config = load_in(&here, &flags, &variables).unwrap();
+    assert_eq!(config.skills, Some(here.join("variable")));
+    flags.skills = Some("flag".into());
+    let config = load_in(&here, &flags, &variables).unwrap();
+    assert_eq!(config.skills, Some(here.join("flag")));
+    bad_file(
+        "skills = ['a', 'b']",
+        &expect!["clopen-mcp.toml:1:10: `skills`: expected the path of a folder, found an array"],
+    );
 }
 
 #[test]

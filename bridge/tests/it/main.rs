@@ -7,6 +7,7 @@
 
 mod config;
 mod guard;
+mod skills;
 mod store;
 mod store_keys;
 mod store_sessions;
