@@ -117,7 +117,7 @@ fn registration(server: &Server, is_fine: bool) -> TokenStream {
     quote! {
         #(#cfg)*
         #[doc(hidden)]
-        #[allow(deprecated, unused_imports, unused_qualifications, clippy::absolute_paths)]
+        #[allow(deprecated, unused_imports, unused_qualifications, clippy::absolute_paths, clippy::redundant_closure)]
         const _: () = {
             use ::tool_runtime::__private as __rt;
             use ::tool_runtime::{#(#markers as _),*};
