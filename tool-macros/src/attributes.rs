@@ -256,8 +256,13 @@ fn timeout(literal: &LitStr) -> Result<u64> {
 
 /// Reads `task` or `task = "required"` as a variant of `TaskSupport`.
 fn task(input: ParseStream<'_>) -> Result<Ident> {
-    if !input.peek(Token![=]) {
+    let expected =
+        "expected `task` (it may run as a task) or `task = \"required\"` (it always does)";
+    if input.is_empty() || input.peek(Token![,]) {
         return Ok(format_ident!("Optional"));
+    }
+    if !input.peek(Token![=]) {
+        return Err(input.error(expected));
     }
     input.parse::<Token![=]>()?;
     let value: Expr = input.parse()?;
@@ -265,10 +270,7 @@ fn task(input: ParseStream<'_>) -> Result<Ident> {
         Expr::Lit(ExprLit {
             lit: Lit::Str(it), ..
         }) if it.value() == "required" => Ok(format_ident!("Required")),
-        _ => Err(Error::new_spanned(
-            value,
-            "expected `task` (it may run as a task) or `task = \"required\"` (it always does)",
-        )),
+        _ => Err(Error::new_spanned(value, expected)),
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::{collections::BTreeMap, sync::Mutex, time::Duration};
 use tool_runtime::{
     Caller, Cancellation, Client, Context, Environment, Json, Log, Progress, Provider as _,
-    Registry, ToolError, ToolServer as _,
+    Registry, TaskSupport, ToolError, ToolServer as _,
     definition::{Annotations, Requirement},
     tool_server,
 };
@@ -328,11 +328,24 @@ impl Talk {
         open_world = false,
         deprecated = "use `quiet` instead",
         timeout = "90s",
+        task = "required",
         scopes("a:read", "a:write"),
         requires(project),
         meta("example.org/x" = 1, y = "z")
     )]
     fn everything() {}
+
+    /// Count what there is in a region.
+    #[tool(task)]
+    fn count(
+        /// Where to look.
+        #[arg(header = "Region")]
+        region: String,
+        #[arg(default = 1, range = 1..=9, header = "X-Depth")] depth: u8,
+        #[arg(header = "hidden")] hidden: Option<bool>,
+    ) -> String {
+        format!("{region} {depth} {hidden:?}")
+    }
 
     /// Look something up.
     #[resource(uri = "talk://{word}", name = "word", title = "A word")]
@@ -376,6 +389,7 @@ fn every_setting_goes_into_the_definition() {
         .find(|it| it.name.tool == "everything")
         .unwrap();
     assert_eq!(tool.timeout, Some(Duration::from_secs(90)));
+    assert_eq!(tool.task, Some(TaskSupport::Required));
     assert_eq!(tool.scopes, ["a:read", "a:write"]);
     assert_eq!(tool.requires, [Requirement::Project]);
     assert_eq!(tool.deprecated, Some("use `quiet` instead"));
@@ -393,6 +407,7 @@ fn every_setting_goes_into_the_definition() {
     let quiet = tools.clone().find(|it| it.name.tool == "quiet").unwrap();
     assert_eq!(quiet.annotations, Annotations::default());
     assert_eq!((quiet.timeout, quiet.deprecated), (None, None));
+    assert_eq!(quiet.task, None);
 
     let [resource] = definition.resources else {
         panic!()
@@ -416,6 +431,53 @@ async fn raw_names_and_stated_names_are_what_the_model_sends() {
     assert_eq!(output.unwrap().to_text(), "x 3");
     let output = dispatcher.call("another_name", "", &context()).await;
     assert_eq!(output.unwrap().to_text(), "done");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_header_that_repeats_an_argument_is_published_and_changes_no_check() {
+    let registry = Registry::empty().with(Talk).unwrap();
+    let schema = &tool(&registry, "count").input_schema["properties"];
+    expect![[r#"
+        {
+          "region": {
+            "type": "string",
+            "description": "Where to look.",
+            "x-mcp-header": "Region"
+          },
+          "depth": {
+            "type": "integer",
+            "maximum": 9,
+            "minimum": 1,
+            "x-mcp-header": "X-Depth",
+            "default": 1
+          },
+          "hidden": {
+            "type": "boolean",
+            "x-mcp-header": "hidden"
+          }
+        }"#]]
+    .assert_eq(&format!("{schema:#}"));
+    let (dispatcher, _) = recorded(registry, limits(1));
+    let output = dispatcher
+        .call("count", r#"{"region":"north"}"#, &context())
+        .await;
+    assert_eq!(output.unwrap().to_text(), "north 1 None");
+    let error = dispatcher
+        .call("count", r#"{"region":1}"#, &context())
+        .await;
+    expect![[r#"
+        the arguments of `count` are not valid, nothing was done:
+        - /region: 1 is not of type string"#]]
+    .assert_eq(&error.unwrap_err().to_string());
+}
+
+#[test]
+fn a_tool_says_whether_it_runs_as_a_task() {
+    let registry = Registry::empty().with(Talk).unwrap();
+    let task = |name: &str| tool(&registry, name).task;
+    assert_eq!(task("quiet"), None);
+    assert_eq!(task("count"), Some(TaskSupport::Optional));
+    assert_eq!(task("everything"), Some(TaskSupport::Required));
 }
 
 #[test]
