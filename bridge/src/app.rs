@@ -4,6 +4,7 @@ use crate::{
     config::{self, Config},
     mcp::{self, FrontDoor},
     secret::Secret,
+    skills::{self, Skills, SkillsError},
     store::{
         DatabaseError, KeyError, MirroredServer, OpenError, ServiceTokenError, Store, Switch, now,
         service_token,
@@ -50,6 +51,9 @@ pub enum StartError {
     /// The key for what stateless clients carry can't be had.
     #[error(transparent)]
     Key(#[from] KeyError),
+    /// The skills can't be served.
+    #[error("can't serve the skills")]
+    Skills(#[from] SkillsError),
     /// The service token can't be had.
     #[error(transparent)]
     Token(#[from] ServiceTokenError),
@@ -204,7 +208,14 @@ impl Bridge {
         let key = store.key("request state").await?;
         let max_body = config.limits.max_body;
         let (dispatch, kept) = (dispatcher.clone(), Some(store.clone()));
-        let front_door = FrontDoor::new(dispatch, key.expose(), kept, max_body, config.no_auth);
+        let front_door = FrontDoor::new(
+            dispatch,
+            key.expose(),
+            kept,
+            skills(config)?,
+            max_body,
+            config.no_auth,
+        );
         front_door.tend();
         let guard = mcp::guard::Guard::new(config, token, store);
         let router = mcp::router(&front_door, guard);
@@ -258,6 +269,17 @@ impl Bridge {
     }
 }
 
+fn skills(config: &Config) -> Result<Option<Arc<Skills>>, StartError> {
+    let Some(folder) = &config.skills else {
+        return Ok(None);
+    };
+    let skills = Skills::open(folder, skills::PAGE_SIZE)?;
+    for note in skills.notes() {
+        tracing::warn!("{note}");
+    }
+    Ok(Some(Arc::new(skills)))
+}
+
 fn token(config: &Config) -> Result<(Option<Secret>, Option<PathBuf>), StartError> {
     if config.no_auth {
         return Ok((None, None));
@@ -292,7 +314,14 @@ pub(crate) async fn serve_pipe(
     let mut key = [0; 32];
     let filled = getrandom::fill(&mut key).map_err(io::Error::other);
     filled.map_err(StartError::Pipe)?;
-    let front_door = FrontDoor::new(dispatcher, &key, None, config.limits.max_body, true);
+    let front_door = FrontDoor::new(
+        dispatcher,
+        &key,
+        None,
+        skills(config)?,
+        config.limits.max_body,
+        true,
+    );
     front_door.tend();
     front_door
         .serve_pipe(caller)

@@ -254,7 +254,7 @@ fn timeout(literal: &LitStr) -> Result<u64> {
     }
 }
 
-/// Reads `task` or `task = "required"` as a variant of `TaskSupport`.
+/// Reads `task`, `task = "required"` or `task = "asks-first"` as a variant of `TaskSupport`.
 fn task(input: ParseStream<'_>) -> Result<Ident> {
     let expected =
         "expected `task` (it may run as a task) or `task = \"required\"` (it always does)";
@@ -270,6 +270,9 @@ fn task(input: ParseStream<'_>) -> Result<Ident> {
         Expr::Lit(ExprLit {
             lit: Lit::Str(it), ..
         }) if it.value() == "required" => Ok(format_ident!("Required")),
+        Expr::Lit(ExprLit {
+            lit: Lit::Str(it), ..
+        }) if it.value() == "asks-first" => Ok(format_ident!("AsksFirst")),
         _ => Err(Error::new_spanned(value, expected)),
     }
 }

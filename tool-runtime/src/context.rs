@@ -17,6 +17,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 use thiserror::Error;
 
@@ -39,6 +40,8 @@ pub struct Context {
     pub client: Client,
     /// Where to say that something which clients watch has changed.
     pub changes: Changes,
+    /// How long the call may take, instead of the dispatcher's limit; the tool's own comes first.
+    pub limit: Option<Duration>,
 }
 
 impl Context {

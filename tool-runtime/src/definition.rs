@@ -139,6 +139,8 @@ pub enum TaskSupport {
     Optional,
     /// It runs only as a task; a client that doesn't know tasks can't call it.
     Required,
+    /// It runs only as a task, which begins when it has its answers: what it asks, it asks before.
+    AsksFirst,
 }
 
 /// A further fact about a tool: its key, and what makes its value.

@@ -222,7 +222,7 @@ impl Dispatcher {
         drop(view);
         permit(&tool, &context.caller)?;
         let running = prepare(provider, &tool, arguments, context, &mut trace.repaired)?;
-        let limit = tool.timeout.unwrap_or(self.limits.time);
+        let limit = tool.timeout.or(context.limit).unwrap_or(self.limits.time);
         let mut output = match run(running, limit, context).await {
             Ended::Done(Ok(output)) => output,
             Ended::Done(Err(error)) => failed(&tool, &error)?,

@@ -204,6 +204,12 @@ impl View {
         caller.reaches(tool).then_some(tool)
     }
 
+    /// Returns the tool of a full name, to be kept beyond this view.
+    pub fn shared_tool(&self, full_name: &str) -> Option<Arc<Tool>> {
+        let index = self.tool_names.resolve(full_name).ok().flatten()?;
+        Some(self.tools[index].item.clone())
+    }
+
     /// Returns values to offer for an argument of a prompt; `None` if the caller knows no such prompt.
     pub fn prompt_values(
         &self,
@@ -295,6 +301,12 @@ impl View {
             tool,
             callable,
         })
+    }
+
+    /// Returns the resource that a caller means by a URI: of several whose templates fit, the one that says most about it.
+    pub fn resource(&self, uri: &str, caller: &Caller) -> Option<&Resource> {
+        let (_, resource, _) = self.find_resource(uri, caller)?;
+        Some(resource)
     }
 
     pub(crate) fn find_resource(

@@ -22,7 +22,7 @@ pub(super) fn capability(method: &str) -> Option<&'static str> {
 }
 
 /// Whether a client that declared these capabilities can be asked this.
-fn can_answer(capabilities: &Value, question: &Question) -> bool {
+pub(super) fn can_answer(capabilities: &Value, question: &Question) -> bool {
     let declared = capability(&question.method).and_then(|it| capabilities.get(it));
     let Some(declared) = declared.filter(|it| it.is_object()) else {
         return false;
@@ -161,7 +161,7 @@ impl Conversation for Rerun {
 
 /// Whether an answer has the shape that its question wants. One that hasn't is as good as none: the client is asked
 /// again.
-fn fits(question: &Question, answer: &Value) -> bool {
+pub(super) fn fits(question: &Question, answer: &Value) -> bool {
     match question.method.as_ref() {
         "elicitation/create" => match answer.get("action").and_then(Value::as_str) {
             Some("accept") => {

@@ -2,21 +2,23 @@
 
 use super::{
     Door,
-    conversation::required_capabilities,
+    conversation::{Rerun, required_capabilities},
     peer::{Era, Meta, Peer, Round, Talk},
     rpc::{self, INTERNAL_ERROR, MISSING_CAPABILITY, RESOURCE_NOT_FOUND, Request, RpcError},
     seal::{Answers, Binding},
     session::{Version, level_of},
     stream::{Exchange, Work},
+    tasks,
 };
-use crate::store::now;
+use crate::{skills::SkillError, store::now};
 use axum::http::StatusCode;
+use futures_util::{FutureExt as _, future::BoxFuture};
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
-use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, future::Future, sync::Arc};
 use tool_runtime::{
     self as runtime, Body, CallError, Content, Context, InputRequired, Listed, Message, NAMESPACE,
-    Output, ReadError, Role, Server, export::mcp,
+    Output, ReadError, Role, Server, TaskSupport, export::mcp,
 };
 
 /// How many items a page of a list has. All known clients ask for further pages; a page is still long, since not all
@@ -44,11 +46,22 @@ pub(super) fn exchange(door: &Arc<Door>, peer: &Peer, request: Request) -> Excha
                     let (door, peer) = (door.clone(), peer.clone());
                     let params = params.map(ToOwned::to_owned);
                     let work = async move { set(&door, &peer, &method, params.as_deref()).await };
-                    Exchange {
-                        work: Box::pin(work),
-                        ..Exchange::known(id, Ok(Value::Null))
-                    }
+                    later(id, work)
                 }
+            };
+        }
+        "skills/list" | "skills/get" | "resources/directory/read" | "resources/list"
+            if door.skills.is_some() =>
+        {
+            return later(id, skills(door.clone(), peer.clone(), method, params));
+        }
+        "tasks/get" | "tasks/update" | "tasks/cancel" if peer.is_modern() => {
+            let (door, peer) = (door.clone(), peer.clone());
+            let params = params.map(ToOwned::to_owned);
+            let work = async move { tasks::answer(&door, &peer, &method, params.as_deref()).await };
+            return Exchange {
+                work: Box::pin(work),
+                ..Exchange::known(id, Ok(Value::Null))
             };
         }
         _ => {
@@ -59,6 +72,78 @@ pub(super) fn exchange(door: &Arc<Door>, peer: &Peer, request: Request) -> Excha
     match started {
         Ok((talk, work)) => talk.exchange(peer, id, work),
         Err(error) => Exchange::known(id, Err(error)),
+    }
+}
+
+/// An exchange that says nothing before its answer.
+fn later(
+    id: Box<RawValue>,
+    work: impl Future<Output = Result<Value, RpcError>> + Send + 'static,
+) -> Exchange {
+    Exchange {
+        work: Box::pin(work),
+        ..Exchange::known(id, Ok(Value::Null))
+    }
+}
+
+/// The methods that look into the folder of skills.
+fn skills(
+    door: Arc<Door>,
+    peer: Peer,
+    method: String,
+    params: Option<&RawValue>,
+) -> impl Future<Output = Result<Value, RpcError>> + Send + 'static {
+    let params = params.map(ToOwned::to_owned);
+    let look = move || {
+        let params = params.as_deref();
+        let Some(skills) = &door.skills else {
+            return Err(RpcError::unknown_method(&method));
+        };
+        if method == "resources/list" {
+            let (view, caller) = (door.dispatcher.view(), &peer.caller);
+            let resources = view.resources(caller).filter(|it| !it.is_template());
+            let resources = resources.map(|it| described_resource(it, "uri"));
+            let of_skills = skills.resources().map_err(|error| skill_error(&error))?;
+            let all = resources.chain(of_skills);
+            return page(&door, &peer, &method, params, "resources", all);
+        }
+        let SkillParams { uri, cursor } = rpc::params(&method, params)?;
+        let uri = uri.unwrap_or_default();
+        let mut result = match method.as_str() {
+            "skills/list" => skills.list(cursor.as_deref()),
+            "skills/get" => skills.get(&uri),
+            _ => skills.directory(&uri, cursor.as_deref()),
+        }
+        .map_err(|error| skill_error(&error))?;
+        if method != "resources/directory/read" {
+            hint(&door, &peer, &mut result);
+        }
+        Ok(complete_result(&peer, result))
+    };
+    blocking(look)
+}
+
+#[derive(Deserialize)]
+struct SkillParams<'a> {
+    #[serde(borrow, default)]
+    uri: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    cursor: Option<Cow<'a, str>>,
+}
+
+/// Runs what reads files where it holds nobody up.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, RpcError> + Send + 'static,
+) -> Result<T, RpcError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|_| Err(RpcError::new(INTERNAL_ERROR, "reading ended in the middle")))
+}
+
+fn skill_error(error: &SkillError) -> RpcError {
+    let error_of = RpcError::new(error.code().into(), error.to_string());
+    match error.uri() {
+        Some(uri) => error_of.with_data(json!({ "uri": uri })),
+        None => error_of,
     }
 }
 
@@ -103,7 +188,7 @@ fn simple(
 pub(super) fn initialized(door: &Door, version: Version) -> Value {
     let mut result = json!({
         "protocolVersion": version.as_str(),
-        "capabilities": capabilities(),
+        "capabilities": capabilities(door, Some(version)),
         "serverInfo": server_info(),
     });
     if let Some(instructions) = instructions(door.dispatcher.view().enabled_servers()) {
@@ -115,7 +200,7 @@ pub(super) fn initialized(door: &Door, version: Version) -> Value {
 fn discover(door: &Door, peer: &Peer) -> Value {
     let mut result = json!({
         "supportedVersions": [super::modern::VERSION],
-        "capabilities": capabilities(),
+        "capabilities": capabilities(door, None),
     });
     if let Some(instructions) = instructions(door.dispatcher.view().enabled_servers()) {
         result["instructions"] = instructions.into();
@@ -124,14 +209,27 @@ fn discover(door: &Door, peer: &Peer) -> Value {
     complete_result(peer, result)
 }
 
-fn capabilities() -> Value {
-    json!({
+/// What the server can do, for clients with a session of some version, or without one.
+fn capabilities(door: &Door, version: Option<Version>) -> Value {
+    let mut capabilities = json!({
         "tools": { "listChanged": true },
         "prompts": { "listChanged": true },
         "resources": { "listChanged": true, "subscribe": true },
         "completions": {},
         "logging": {},
-    })
+    });
+    let mut extensions = Map::new();
+    if version.is_none() && door.tasks.is_some() {
+        extensions.insert(tasks::EXTENSION.to_owned(), json!({}));
+    }
+    if door.skills.is_some() {
+        let settings = json!({ "directoryRead": true });
+        extensions.insert(crate::skills::EXTENSION.to_owned(), settings);
+    }
+    if !extensions.is_empty() {
+        capabilities["extensions"] = extensions.into();
+    }
+    capabilities
 }
 
 pub(super) fn server_info() -> Value {
@@ -157,9 +255,9 @@ pub(super) fn complete_result(peer: &Peer, mut result: Value) -> Value {
     result
 }
 
-fn sign(result: &mut Value) {
-    result["_meta"]["io.modelcontextprotocol/serverInfo"] =
-        json!({ "name": NAMESPACE, "version": env!("CARGO_PKG_VERSION") });
+pub(super) fn sign(result: &mut Value) {
+    let info = json!({ "name": NAMESPACE, "version": env!("CARGO_PKG_VERSION") });
+    result["_meta"]["io.modelcontextprotocol/serverInfo"] = info;
 }
 
 /// Says how long a result may be kept, and by whom. With tokens it depends on the caller.
@@ -270,12 +368,7 @@ fn round(
 }
 
 /// The result that asks the client's questions; the answers that the call has used go along, sealed.
-fn ask(
-    door: &Door,
-    talk: Option<&super::conversation::Rerun>,
-    binding: &Binding,
-    required: &InputRequired,
-) -> Value {
+fn ask(door: &Door, talk: Option<&Rerun>, binding: &Binding, required: &InputRequired) -> Value {
     let questions = required.questions.iter().map(|it| {
         let question = json!({ "method": it.method, "params": it.params });
         (it.key.clone(), question)
@@ -327,6 +420,32 @@ fn call_tool(
         talk.rerun.clone(),
     );
     let (name, arguments) = (name.into_owned(), arguments.to_owned());
+    let view = door.dispatcher.view();
+    if let Some(tool) = view.reached_tool(&name, &peer.caller)
+        && tasks::applies(&door, &peer, tool)?
+        && let Some(tasks) = door.tasks.clone()
+        && let Era::Modern { capabilities, .. } = &peer.era
+    {
+        let full_name = runtime::full_name(&tool.server, &tool.name);
+        let job = tasks::Job {
+            tool: view
+                .shared_tool(&full_name)
+                .expect("the view knows its own tool"),
+            arguments,
+            caller: peer.caller.clone(),
+            capabilities: capabilities.clone(),
+        };
+        let work: Work = match (job.tool.task, rerun) {
+            (Some(TaskSupport::AsksFirst), Some(rerun)) => {
+                Box::pin(ask_first(door.clone(), tasks, job, context, rerun, binding))
+            }
+            _ => {
+                let door = door.clone();
+                Box::pin(async move { tasks::start(&door, &tasks, job).await })
+            }
+        };
+        return Ok((talk, work));
+    }
     let work = async move {
         let _in_flight = door.in_flight.enter();
         match door.dispatcher.call(&name, &arguments, &context).await {
@@ -339,6 +458,32 @@ fn call_tool(
         }
     };
     Ok((talk, Box::pin(work)))
+}
+
+/// Runs a call until it has asked everything; then it goes on as a task.
+async fn ask_first(
+    door: Arc<Door>,
+    tasks: Arc<tasks::Tasks>,
+    job: tasks::Job,
+    mut context: Context,
+    rerun: Arc<Rerun>,
+    binding: Binding,
+) -> Result<Value, RpcError> {
+    context.limit = Some(tasks::LIMIT);
+    let cancellation = context.cancellation.clone();
+    let name = runtime::full_name(&job.tool.server, &job.tool.name);
+    let (dispatcher, arguments) = (door.dispatcher.clone(), job.arguments.clone());
+    let mut call: BoxFuture<'static, _> =
+        Box::pin(async move { dispatcher.call(&name, &arguments, &context).await });
+    let call = match (&mut call).now_or_never() {
+        Some(Ok(Output {
+            input_required: Some(required),
+            ..
+        })) => return Ok(ask(&door, Some(&*rerun), &binding, &required)),
+        Some(ended) => Box::pin(std::future::ready(ended)),
+        None => call,
+    };
+    tasks::go_on(&tasks, job, cancellation, call).await
 }
 
 fn talk(door: &Door, peer: &Peer, meta: &Meta<'_>, answers: Answers) -> Talk {
@@ -404,6 +549,20 @@ fn read_resource(
     let uri = uri.into_owned();
     let work = async move {
         let _in_flight = door.in_flight.enter();
+        if let Some(skills) = door.skills.clone() {
+            let asked = uri.clone();
+            let look = move || {
+                skills
+                    .read(&asked)
+                    .transpose()
+                    .map_err(|it| skill_error(&it))
+            };
+            if let Some(contents) = blocking(look).await? {
+                let mut result = json!({ "contents": [contents.into_value()] });
+                hint(&door, &peer, &mut result);
+                return Ok(complete_result(&peer, result));
+            }
+        }
         match door.dispatcher.read(&uri, &context).await {
             Ok(output) => Ok(read_result(&door, &peer, &uri, &context, &output)),
             Err(ReadError::InputRequired(required)) => {
@@ -417,8 +576,7 @@ fn read_resource(
 
 fn read_result(door: &Door, peer: &Peer, uri: &str, context: &Context, output: &Output) -> Value {
     let view = door.dispatcher.view();
-    let mut resources = view.resources(&context.caller);
-    let resource = resources.find(|it| it.matches(uri).is_some());
+    let resource = view.resource(uri, &context.caller);
     let mime_type = resource.and_then(|it| it.mime_type.as_deref());
     let contents = output.content.iter().map(|it| contents(uri, mime_type, it));
     let contents: Vec<Value> = contents.collect();

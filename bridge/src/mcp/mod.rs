@@ -17,8 +17,9 @@ mod rpc;
 mod seal;
 mod session;
 mod stream;
+mod tasks;
 
-use crate::store::Store;
+use crate::{skills::Skills, store::Store};
 use axum::{
     Json, Router,
     body::Body,
@@ -41,6 +42,7 @@ use serde_json::json;
 use session::Sessions;
 use std::{io, sync::Arc, time::Duration};
 use stream::{Accepts, Exchange};
+use tasks::Tasks;
 use tokio_util::sync::CancellationToken;
 use tool_runtime::{Caller, Dispatcher};
 
@@ -58,6 +60,9 @@ pub struct FrontDoor(Arc<Door>);
 struct Door {
     dispatcher: Arc<Dispatcher>,
     sessions: Sessions,
+    /// The tasks extension needs a store.
+    tasks: Option<Arc<Tasks>>,
+    skills: Option<Arc<Skills>>,
     listeners: Listeners,
     seal: Seal,
     in_flight: Gauge,
@@ -69,17 +74,20 @@ struct Door {
 }
 
 impl FrontDoor {
-    /// Makes the front door to a dispatcher. `key` seals what stateless clients carry; with a store, sessions outlive the
+    /// Makes the front door to a dispatcher. `key` seals what stateless clients carry; with a store, there are tasks, and sessions outlive the
     /// process; a request's body may have `max_body` bytes; `is_open` says that nobody needs a token.
     pub fn new(
         dispatcher: Arc<Dispatcher>,
         key: &[u8; 32],
         store: Option<Store>,
+        skills: Option<Arc<Skills>>,
         max_body: usize,
         is_open: bool,
     ) -> Self {
         Self(Arc::new(Door {
             dispatcher,
+            skills,
+            tasks: store.clone().map(|it| Arc::new(Tasks::new(it))),
             sessions: Sessions::new(store),
             listeners: Listeners::default(),
             seal: Seal::new(key),
@@ -94,6 +102,7 @@ impl FrontDoor {
     /// Looks after sessions and those who listen, until the door closes.
     pub fn tend(&self) {
         tokio::spawn(listen::spread(self.0.clone()));
+        tokio::spawn(tasks::tend(self.0.clone()));
         let door = self.0.clone();
         tokio::spawn(async move {
             let mut sweeps = tokio::time::interval(SWEEP);
@@ -158,7 +167,7 @@ async fn serve(State(door): State<Arc<Door>>, request: Request) -> Response {
         Method::POST => post(&door, &caller, &parts, body).await,
         Method::GET => open_stream(&door, &caller, &parts).await,
         Method::DELETE => end_session(&door, &caller, &parts).await,
-        _ => Err(not_allowed("POST, GET, DELETE")),
+        _ => Err(not_allowed("send POST")),
     };
     served.unwrap_or_else(|error| {
         let mut response = stream::json(error.status, rpc::error_answer(None, &error));
@@ -170,9 +179,9 @@ async fn serve(State(door): State<Arc<Door>>, request: Request) -> Response {
     })
 }
 
-fn not_allowed(what: &str) -> RpcError {
-    let message = format!("this address takes {what} here");
-    RpcError::new(INVALID_REQUEST, message).with_status(StatusCode::METHOD_NOT_ALLOWED)
+fn not_allowed(way_out: &str) -> RpcError {
+    let message = format!("this method is not for this address; {way_out}");
+    refuse(StatusCode::METHOD_NOT_ALLOWED, message)
 }
 
 fn refuse(status: StatusCode, message: impl Into<String>) -> RpcError {
@@ -300,10 +309,12 @@ fn acceptable(headers: &HeaderMap) -> Result<Accepts, RpcError> {
 async fn open_stream(door: &Door, caller: &Caller, parts: &Parts) -> Result<Response, RpcError> {
     let headers = &parts.headers;
     if modern::is_meant(headers, None) || !headers.contains_key(legacy::SESSION_HEADER) {
-        return Err(not_allowed("POST, and GET only in a session"));
+        return Err(not_allowed(
+            "GET opens the stream of a session, and names it in `Mcp-Session-Id`",
+        ));
     }
     if !Accepts::of(headers).events {
-        let message = "a stream of events: send `Accept: text/event-stream`";
+        let message = "the answer is a stream of events: send `Accept: text/event-stream`";
         return Err(refuse(StatusCode::NOT_ACCEPTABLE, message));
     }
     let session = legacy::session(door, caller, headers).await?;
@@ -313,7 +324,9 @@ async fn open_stream(door: &Door, caller: &Caller, parts: &Parts) -> Result<Resp
 async fn end_session(door: &Door, caller: &Caller, parts: &Parts) -> Result<Response, RpcError> {
     let headers = &parts.headers;
     if modern::is_meant(headers, None) || !headers.contains_key(legacy::SESSION_HEADER) {
-        return Err(not_allowed("POST, and DELETE only of a session"));
+        return Err(not_allowed(
+            "DELETE ends a session, and names it in `Mcp-Session-Id`",
+        ));
     }
     let session = legacy::session(door, caller, headers).await?;
     Ok(legacy::end(door, &session).await)

@@ -53,14 +53,12 @@ pub(super) fn peer(
         ..
     })) = Meta::of(params)
     {
-        matches_header(&VERSION_HEADER, headers.get(VERSION_HEADER), &version)?;
+        matches_header(headers, &VERSION_HEADER, &version)?;
     }
     let peer = in_body(caller, params)?;
-    matches_header(&METHOD_HEADER, headers.get(METHOD_HEADER), &request.method)?;
-    if let Some(key) = named_by(&request.method) {
-        if let Some(name) = text_of(params, key) {
-            matches_header(&NAME_HEADER, headers.get(NAME_HEADER), &name)?;
-        }
+    matches_header(headers, &METHOD_HEADER, &request.method)?;
+    if let Some(name) = named_by(&request.method).and_then(|it| text_of(params, it)) {
+        matches_header(headers, &NAME_HEADER, &name)?;
     }
     if request.method == "tools/call" {
         let name = text_of(params, "name").unwrap_or_default();
@@ -128,15 +126,11 @@ fn text_of(params: Option<&RawValue>, key: &str) -> Option<String> {
     Some(params.get(key)?.as_str()?.to_owned())
 }
 
-fn matches_header(
-    name: &HeaderName,
-    header: Option<&HeaderValue>,
-    body: &str,
-) -> Result<(), RpcError> {
-    let Some(header) = header else {
+fn matches_header(headers: &HeaderMap, name: &HeaderName, body: &str) -> Result<(), RpcError> {
+    let header = single(headers, name.as_str())?.ok_or_else(|| {
         let message = format!("the header `{name}` is missing; it must say what the body says");
-        return Err(bad_request(HEADER_MISMATCH, message));
-    };
+        bad_request(HEADER_MISMATCH, message)
+    })?;
     let said = decoded(header).ok_or_else(|| {
         bad_request(
             HEADER_MISMATCH,
@@ -151,13 +145,29 @@ fn matches_header(
     Err(bad_request(HEADER_MISMATCH, message))
 }
 
+/// The one header of a name; several could say different things to different readers.
+fn single<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h HeaderValue>, RpcError> {
+    let mut sent = headers.get_all(name).iter();
+    let header = sent.next();
+    match sent.next() {
+        None => Ok(header),
+        Some(_) => {
+            let message = format!("the header `{name}` is there more than once");
+            Err(bad_request(HEADER_MISMATCH, message))
+        }
+    }
+}
+
 /// The text of a header: as it stands, or in base64 behind the protocol's mark.
 fn decoded(header: &HeaderValue) -> Option<Cow<'_, str>> {
     let text = header.to_str().ok()?.trim_matches([' ', '\t']);
-    let Some(rest) = text.strip_prefix("=?base64?") else {
+    let marked = text
+        .strip_prefix("=?base64?")
+        .and_then(|it| it.strip_suffix("?="));
+    let Some(coded) = marked else {
         return Some(text.into());
     };
-    let bytes = STANDARD.decode(rest.strip_suffix("?=")?).ok()?;
+    let bytes = STANDARD.decode(coded).ok()?;
     Some(String::from_utf8(bytes).ok()?.into())
 }
 
@@ -188,12 +198,7 @@ fn arguments_of(params: Option<&RawValue>) -> Value {
 
 fn parameter(headers: &HeaderMap, name: &str, value: &Value) -> Result<(), RpcError> {
     let mismatch = |message: String| bad_request(HEADER_MISMATCH, message);
-    let mut sent = headers.get_all(name).iter();
-    let header = sent.next();
-    if sent.next().is_some() {
-        return Err(mismatch(format!("the header `{name}` is there twice")));
-    }
-    let header = match (header, value) {
+    let header = match (single(headers, name)?, value) {
         (None, Value::Null) => return Ok(()),
         (None, _) => return Err(mismatch(format!("the header `{name}` is missing"))),
         (Some(_), Value::Null) => {

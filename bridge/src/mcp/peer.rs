@@ -11,9 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 use std::{borrow::Cow, sync::Arc};
 use tokio::sync::mpsc;
-use tool_runtime::{
-    Caller, Cancellation, Client, Context, Conversation, Level, Log, Progress, ProgressReport,
-};
+use tool_runtime::{Caller, Client, Context, Conversation, Level, Log, Progress, ProgressReport};
 
 /// How many messages of one call may wait for the client; more reports and logs are left out.
 const WAITING: usize = 256;
@@ -176,10 +174,6 @@ impl Talk {
             cancellation,
             outlives_client,
         }
-    }
-
-    pub(super) fn cancellation(&self) -> &Cancellation {
-        &self.context.cancellation
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod content;
 mod conversation;
+mod jobs;
 mod prompts;
 mod resources;
 mod schema;

@@ -133,7 +133,8 @@ fn strict_part(schema: &Value) -> Option<Value> {
             | "title"
             | "deprecated"
             | "readOnly"
-            | "writeOnly" => continue,
+            | "writeOnly"
+            | "x-mcp-header" => continue,
             "format" if value.as_str().is_none_or(|it| !FORMATS.contains(&it)) => continue,
             "type" | "description" | "enum" | "const" | "format" | "pattern" | "minimum"
             | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" | "minLength"

@@ -69,6 +69,7 @@ pub(crate) fn external_tool(
         scopes: Vec::new(),
         requires: Vec::new(),
         timeout: None,
+        task: None,
         converses: true,
         wraps_output: false,
         index: 0,

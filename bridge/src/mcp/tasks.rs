@@ -1,0 +1,506 @@
+//! The tasks extension: a call that goes on after its answer. A task is in the store before the client hears of it, and
+//! a bridge that starts takes over what another left.
+
+use super::{
+    Door,
+    conversation::{can_answer, fits},
+    methods::{complete_result, sign},
+    peer::Peer,
+    rpc::{self, INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY, RpcError},
+    seal::Answers,
+};
+use crate::store::{NewTask, Outcome, Store, StoredTask, TaskStatus, now};
+use axum::http::StatusCode;
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Map, Value, json, value::RawValue};
+use std::{
+    borrow::Cow,
+    collections::{BTreeSet, HashMap},
+    future::Future,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, UNIX_EPOCH},
+};
+use tokio::sync::Notify;
+use tool_runtime::{
+    CallError, Caller, Cancellation, ClientError, Context, Conversation, Output, Question, Reach,
+    TaskSupport, Tool, export::mcp, full_name,
+};
+
+/// The name of the extension.
+pub(super) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// How long a task is kept.
+const KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
+
+/// How often a client should look.
+const POLL_MS: i64 = 500;
+
+/// How long a task may run.
+pub(super) const LIMIT: Duration = Duration::from_hours(24);
+
+/// How long a bridge that has gone quiet keeps its tasks.
+const LEASE_MS: i64 = 15_000;
+
+/// The time between two looks after tasks: well within the lease.
+const LOOK: Duration = Duration::from_secs(4);
+
+/// The time between two looks for answers that another bridge has taken.
+const ANSWERS: Duration = Duration::from_millis(500);
+
+/// The tasks that this process runs.
+#[derive(Debug)]
+pub(super) struct Tasks {
+    store: Store,
+    /// The name of this process among all bridges on the store.
+    owner: String,
+    running: Mutex<HashMap<String, Arc<Running>>>,
+}
+
+/// A task under way in this process.
+#[derive(Debug, Default)]
+struct Running {
+    cancellation: Cancellation,
+    /// Rings when an answer may have come.
+    answered: Notify,
+}
+
+impl Tasks {
+    pub(super) fn new(store: Store) -> Self {
+        let random = getrandom::u64().expect("the system has a source of randomness");
+        Self {
+            store,
+            owner: format!("{}-{random:016x}", std::process::id()),
+            running: Mutex::default(),
+        }
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<String, Arc<Running>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Says whether a call runs as a task; an error if it must and can't.
+pub(super) fn applies(door: &Door, peer: &Peer, tool: &Tool) -> Result<bool, RpcError> {
+    let Some(support) = tool.task.filter(|_| peer.is_modern()) else {
+        return Ok(false);
+    };
+    if door.tasks.is_some() && peer.has_extension(EXTENSION) {
+        return Ok(true);
+    }
+    match support {
+        TaskSupport::Optional => Ok(false),
+        _ => Err(undeclared()),
+    }
+}
+
+fn undeclared() -> RpcError {
+    let message = format!("the client must declare the extension `{EXTENSION}` for this");
+    RpcError::new(MISSING_CAPABILITY, message)
+        .with_data(json!({ "requiredCapabilities": { "extensions": { EXTENSION: {} } } }))
+        .with_status(StatusCode::BAD_REQUEST)
+}
+
+fn broken(error: &(dyn std::error::Error + 'static)) -> RpcError {
+    tracing::error!(error, "can't look after tasks");
+    RpcError::new(
+        INTERNAL_ERROR,
+        "the bridge can't look after tasks at the moment; try again",
+    )
+}
+
+/// What a task does, and for whom.
+pub(super) struct Job {
+    pub(super) tool: Arc<Tool>,
+    pub(super) arguments: String,
+    pub(super) caller: Arc<Caller>,
+    /// What the client can do.
+    pub(super) capabilities: Value,
+}
+
+/// Keeps a task, and then starts it.
+pub(super) async fn start(
+    door: &Arc<Door>,
+    tasks: &Arc<Tasks>,
+    job: Job,
+) -> Result<Value, RpcError> {
+    let stored = keep(tasks, &job).await?;
+    let conversation = InTask::new(tasks, &stored, job.capabilities.clone());
+    run(door, tasks, &stored.id, &job, conversation);
+    Ok(created(&stored))
+}
+
+/// Keeps a task whose call is under way already, and lets it go on.
+pub(super) async fn go_on(
+    tasks: &Arc<Tasks>,
+    job: Job,
+    cancellation: Cancellation,
+    call: BoxFuture<'static, Result<Output, CallError>>,
+) -> Result<Value, RpcError> {
+    let stored = keep(tasks, &job).await?;
+    let running = Arc::new(Running {
+        cancellation,
+        answered: Notify::new(),
+    });
+    tasks.running().insert(stored.id.clone(), running);
+    spawn(tasks, stored.id.clone(), call);
+    Ok(created(&stored))
+}
+
+async fn keep(tasks: &Tasks, job: &Job) -> Result<StoredTask, RpcError> {
+    let Job {
+        tool,
+        arguments,
+        caller,
+        capabilities,
+    } = job;
+    let idempotent = tool.hints.idempotent == Some(true) || tool.hints.read_only == Some(true);
+    let time = now();
+    let new = NewTask {
+        principal: caller.principal.clone(),
+        tool: full_name(&tool.server, &tool.name),
+        arguments: arguments.clone(),
+        caller: written(caller, capabilities).to_string(),
+        idempotent,
+        ttl_ms: Some(KEPT_MS),
+        poll_interval_ms: Some(POLL_MS),
+        owner: tasks.owner.clone(),
+        lease_until: time + LEASE_MS,
+    };
+    tasks
+        .store
+        .create_task(new, time)
+        .await
+        .map_err(|error| broken(&error))
+}
+
+fn run(door: &Arc<Door>, tasks: &Arc<Tasks>, id: &str, job: &Job, conversation: InTask) {
+    let running = conversation.running.clone();
+    let mut context = Context::new(job.caller.clone());
+    context.cancellation = running.cancellation.clone();
+    context.changes = door.dispatcher.changes().clone();
+    context.limit = Some(LIMIT);
+    let conversation: Arc<dyn Conversation> = Arc::new(conversation);
+    context.client = conversation.into();
+    tasks.running().insert(id.to_owned(), running);
+    let door = door.clone();
+    let (name, arguments) = (
+        full_name(&job.tool.server, &job.tool.name),
+        job.arguments.clone(),
+    );
+    let call = async move { door.dispatcher.call(&name, &arguments, &context).await };
+    spawn(tasks, id.to_owned(), call);
+}
+
+fn spawn(
+    tasks: &Arc<Tasks>,
+    id: String,
+    call: impl Future<Output = Result<Output, CallError>> + Send + 'static,
+) {
+    let tasks = tasks.clone();
+    tokio::spawn(async move {
+        let outcome = match call.await {
+            Ok(output) => Outcome::Completed(mcp::result(&output).to_string()),
+            Err(CallError::Cancelled { .. }) => Outcome::Cancelled,
+            Err(error) => Outcome::Failed(failure(&error.to_string())),
+        };
+        finish(&tasks, &id, outcome).await;
+        tasks.running().remove(&id);
+    });
+}
+
+fn failure(message: &str) -> String {
+    json!({ "code": INTERNAL_ERROR, "message": message }).to_string()
+}
+
+async fn finish(tasks: &Tasks, id: &str, outcome: Outcome) {
+    let finished = tasks
+        .store
+        .finish_task(id, &tasks.owner, outcome, None, now())
+        .await;
+    if let Err(error) = finished {
+        tracing::error!(%error, task = id, "can't keep how a task ended");
+    }
+}
+
+/// Asks through the task: the client finds the questions when it looks, and sends its answers.
+#[derive(Debug)]
+struct InTask {
+    tasks: Arc<Tasks>,
+    id: String,
+    capabilities: Value,
+    running: Arc<Running>,
+    round: Mutex<Round>,
+}
+
+#[derive(Debug, Default)]
+struct Round {
+    unnamed: usize,
+    answers: Answers,
+}
+
+impl InTask {
+    fn new(tasks: &Arc<Tasks>, stored: &StoredTask, capabilities: Value) -> Self {
+        Self {
+            tasks: tasks.clone(),
+            id: stored.id.clone(),
+            capabilities,
+            running: Arc::default(),
+            round: Mutex::default(),
+        }
+    }
+
+    fn round(&self) -> MutexGuard<'_, Round> {
+        self.round.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn put(&self, key: String, question: Question) -> Result<Value, ClientError> {
+        if !can_answer(&self.capabilities, &question) {
+            let method = question.method;
+            return Err(ClientError::Unsupported { method });
+        }
+        let lost = |reason: String| ClientError::Failed { reason };
+        let (store, owner) = (&self.tasks.store, &self.tasks.owner);
+        let request = json!({ "method": question.method, "params": question.params });
+        let requests = Map::from_iter([(key.clone(), request)]);
+        let asked = store.ask_task(&self.id, owner, &requests, now()).await;
+        asked.map_err(|error| lost(error.to_string()))?;
+        loop {
+            let answered = self.running.answered.notified();
+            let taken = store.take_answers(&self.id, owner).await;
+            let taken = taken.map_err(|error| lost(error.to_string()))?;
+            let Some(taken) = taken else {
+                return Err(lost("the task has ended".to_owned()));
+            };
+            if taken.cancel_requested {
+                self.running.cancellation.cancel();
+            }
+            let mine = {
+                let mut round = self.round();
+                let some_new = !taken.answers.is_empty();
+                round.answers.extend(taken.answers);
+                if some_new {
+                    self.running.answered.notify_waiters();
+                }
+                round.answers.remove(&key)
+            };
+            match mine {
+                Some(answer) if fits(&question, &answer) => return Ok(answer),
+                Some(_) => {
+                    let reason = "it doesn't have the shape that the question asks for".to_owned();
+                    return Err(ClientError::Invalid { reason });
+                }
+                None => drop(tokio::time::timeout(ANSWERS, answered).await),
+            }
+        }
+    }
+}
+
+impl Conversation for InTask {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Result<Value, ClientError>> {
+        let key = if question.key.is_empty() {
+            let mut round = self.round();
+            round.unnamed += 1;
+            format!("question-{}", round.unnamed)
+        } else {
+            question.key.clone()
+        };
+        Box::pin(self.put(key, question))
+    }
+}
+
+#[derive(Deserialize)]
+struct TaskParams<'a> {
+    #[serde(borrow, rename = "taskId")]
+    id: Cow<'a, str>,
+    #[serde(default, rename = "inputResponses")]
+    responses: Option<Map<String, Value>>,
+}
+
+/// Answers `tasks/get`, `tasks/update` and `tasks/cancel`.
+pub(super) async fn answer(
+    door: &Door,
+    peer: &Peer,
+    method: &str,
+    params: Option<&RawValue>,
+) -> Result<Value, RpcError> {
+    let Some(tasks) = &door.tasks else {
+        return Err(RpcError::unknown_method(method));
+    };
+    if !peer.has_extension(EXTENSION) {
+        return Err(undeclared());
+    }
+    let TaskParams { id, responses } = rpc::params(method, params)?;
+    let principal = &peer.caller.principal;
+    let found = match method {
+        "tasks/get" => tasks.store.find_task(&id, principal).await,
+        "tasks/update" => {
+            let responses = responses.unwrap_or_default();
+            tasks
+                .store
+                .answer_task(&id, principal, &responses, now())
+                .await
+        }
+        _ => tasks.store.request_cancel(&id, principal, now()).await,
+    };
+    let task = found.map_err(|error| broken(&error))?.ok_or_else(|| {
+        RpcError::new(
+            INVALID_PARAMS,
+            format!("there is no task `{}`", rpc::shown(&id)),
+        )
+    })?;
+    if method == "tasks/get" {
+        return Ok(complete_result(peer, described(&task)));
+    }
+    if let Some(running) = tasks.running().get(&*id) {
+        if method == "tasks/cancel" {
+            running.cancellation.cancel();
+        }
+        running.answered.notify_waiters();
+    }
+    Ok(complete_result(peer, json!({})))
+}
+
+fn created(task: &StoredTask) -> Value {
+    let mut result = described(task);
+    result["resultType"] = "task".into();
+    sign(&mut result);
+    result
+}
+
+fn described(task: &StoredTask) -> Value {
+    let mut described = json!({
+        "taskId": task.id,
+        "status": task.status.as_str(),
+        "createdAt": date(task.created_at),
+        "lastUpdatedAt": date(task.updated_at),
+        "ttlMs": task.ttl_ms,
+    });
+    if let Some(interval) = task.poll_interval_ms {
+        described["pollIntervalMs"] = interval.into();
+    }
+    if let Some(message) = &task.status_message {
+        described["statusMessage"] = message.as_str().into();
+    }
+    let json = |text: &String| serde_json::from_str::<Value>(text).unwrap_or_default();
+    match task.status {
+        TaskStatus::InputRequired => {
+            let open = task.open_requests();
+            let open: Map<String, Value> = open.map(|(k, v)| (k.to_owned(), v.clone())).collect();
+            described["inputRequests"] = open.into();
+        }
+        TaskStatus::Completed => {
+            described["result"] = task.result.as_ref().map(json).unwrap_or_default();
+        }
+        TaskStatus::Failed => {
+            described["error"] = task.error.as_ref().map(json).unwrap_or_default();
+        }
+        _ => {}
+    }
+    described
+}
+
+fn date(millis: i64) -> String {
+    let since = Duration::from_millis(millis.try_into().unwrap_or(0));
+    humantime::format_rfc3339_millis(UNIX_EPOCH + since).to_string()
+}
+
+/// What must be known of a caller to run a task for it again.
+fn written(caller: &Caller, capabilities: &Value) -> Value {
+    json!({
+        "capabilities": capabilities,
+        "engine": caller.engine,
+        "project": caller.project,
+        "session": caller.session,
+        "servers": caller.reach.servers,
+        "readOnly": caller.reach.read_only,
+    })
+}
+
+fn read(principal: &str, caller: &str) -> (Caller, Value) {
+    #[derive(Default, Deserialize)]
+    #[serde(default, rename_all = "camelCase")]
+    struct Written {
+        engine: String,
+        project: String,
+        session: String,
+        servers: Option<BTreeSet<String>>,
+        read_only: bool,
+        capabilities: Value,
+    }
+    let Written {
+        engine,
+        project,
+        session,
+        servers,
+        read_only,
+        capabilities,
+    } = serde_json::from_str(caller).unwrap_or_default();
+    let caller = Caller {
+        engine,
+        project,
+        session,
+        principal: principal.to_owned(),
+        reach: Reach { servers, read_only },
+        ..Caller::default()
+    };
+    (caller, capabilities)
+}
+
+/// Keeps this process's tasks its own, and takes over those that nobody looks after, until the door closes.
+pub(super) async fn tend(door: Arc<Door>) {
+    let Some(tasks) = &door.tasks else { return };
+    let mut looks = tokio::time::interval(LOOK);
+    loop {
+        tokio::select! {
+            () = door.closed.cancelled() => return,
+            _ = looks.tick() => {}
+        }
+        if let Err(error) = look(&door, tasks).await {
+            tracing::error!(%error, "can't look after tasks");
+        }
+    }
+}
+
+async fn look(door: &Arc<Door>, tasks: &Arc<Tasks>) -> Result<(), crate::store::DatabaseError> {
+    let time = now();
+    let until = time + LEASE_MS;
+    for renewed in tasks.store.renew_leases(&tasks.owner, until).await? {
+        if renewed.cancel_requested
+            && let Some(running) = tasks.running().get(&renewed.id)
+        {
+            running.cancellation.cancel();
+        }
+    }
+    for task in tasks.store.adopt_tasks(&tasks.owner, time, until).await? {
+        take_over(door, tasks, &task).await;
+    }
+    tasks.store.expire_tasks(time).await?;
+    Ok(())
+}
+
+/// Runs a task again, if that does no harm; else it has failed.
+async fn take_over(door: &Arc<Door>, tasks: &Arc<Tasks>, task: &StoredTask) {
+    if task.cancel_requested {
+        finish(tasks, &task.id, Outcome::Cancelled).await;
+        return;
+    }
+    let tool = door.dispatcher.view().shared_tool(&task.tool);
+    match tool.filter(|_| task.idempotent) {
+        Some(tool) => {
+            let (caller, capabilities) = read(&task.principal, &task.caller);
+            let conversation = InTask::new(tasks, task, capabilities.clone());
+            let job = Job {
+                tool,
+                arguments: task.arguments.clone(),
+                caller: Arc::new(caller),
+                capabilities,
+            };
+            run(door, tasks, &task.id, &job, conversation);
+        }
+        None => {
+            let message = "the bridge was restarted while the tool ran, and running it again might do something twice; start it again if that is right";
+            finish(tasks, &task.id, Outcome::Failed(failure(message))).await;
+        }
+    }
+}
