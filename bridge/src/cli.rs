@@ -198,14 +198,16 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
 
 async fn serve(config: &Config, variables: &BTreeMap<String, String>) -> Result<ExitCode, Failure> {
     let bridge = Bridge::start(config, variables).await?;
+    // Whoever has read the greeting may ask for the end.
+    let mut signals = StopSignals::listen()?;
     greet(config, &bridge);
     let stop = CancellationToken::new();
     let signal = stop.clone();
     tokio::spawn(async move {
-        stop_signal().await;
+        signals.next().await;
         eprintln!("stopping; calls under way may end (press Ctrl-C again to stop at once)");
         signal.cancel();
-        stop_signal().await;
+        signals.next().await;
         std::process::exit(i32::from(CANNOT));
     });
     bridge.serve(stop).await?;
@@ -244,25 +246,38 @@ fn greet(config: &Config, bridge: &Bridge) {
     }
 }
 
-/// Waits until the process is asked to stop.
-async fn stop_signal() {
+/// The signals that ask the process to stop. Once somebody listens, none of them ends it by itself.
+struct StopSignals {
     #[cfg(unix)]
-    {
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl StopSignals {
+    #[cfg(unix)]
+    fn listen() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
-        let terminated = async {
-            match signal(SignalKind::terminate()) {
-                Ok(mut signal) => drop(signal.recv().await),
-                Err(_) => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            () = terminated => {}
-        }
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
     }
+
     #[cfg(not(unix))]
-    {
-        let _ = tokio::signal::ctrl_c().await;
+    fn listen() -> io::Result<Self> {
+        Ok(Self {})
+    }
+
+    /// Waits for the next one.
+    async fn next(&mut self) {
+        #[cfg(unix)]
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+        #[cfg(not(unix))]
+        drop(tokio::signal::ctrl_c().await);
     }
 }
 
