@@ -3,7 +3,6 @@
 //! Exit codes: 0, it worked; 1, it ran and says no (a tool failed, `doctor` found something); 2, the command line is
 //! wrong; 3, it could not run (settings, database, address, server).
 #![expect(
-    clippy::print_stdout,
     clippy::print_stderr,
     reason = "this is the one place that talks to the terminal"
 )]
@@ -19,7 +18,15 @@ use crate::{
 };
 use clap::{Args, Parser, Subcommand};
 use serde::Serialize;
-use std::{collections::BTreeMap, env, error::Error, io, path::PathBuf, process::ExitCode};
+use std::{
+    collections::BTreeMap,
+    env,
+    error::Error,
+    fmt::Display,
+    io::{self, Write as _},
+    path::PathBuf,
+    process::ExitCode,
+};
 use tokio_util::sync::CancellationToken;
 use tool_runtime::Caller;
 use tracing_subscriber::EnvFilter;
@@ -80,13 +87,13 @@ enum Command {
     /// Serve one client over standard input and output, for hosts that start a subprocess
     Stdio {
         /// Engine that calls, for example `codex`
-        #[arg(long, default_value = "")]
+        #[arg(long, default_value = "", hide_default_value = true)]
         engine: String,
         /// Project that it works on
-        #[arg(long, default_value = "")]
+        #[arg(long, default_value = "", hide_default_value = true)]
         project: String,
         /// Conversation that it is
-        #[arg(long, default_value = "")]
+        #[arg(long, default_value = "", hide_default_value = true)]
         session: String,
     },
     /// List, show and call tools
@@ -130,6 +137,9 @@ pub fn main() -> ExitCode {
         Err(error) => Err(error.into()),
     };
     result.unwrap_or_else(|error| {
+        if is_enough(&*error) {
+            return ExitCode::SUCCESS;
+        }
         eprintln!("error: {}", in_full(&*error));
         ExitCode::from(CANNOT)
     })
@@ -294,6 +304,16 @@ fn in_full(error: &dyn Error) -> String {
 }
 
 fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    println!("{}", serde_json::to_string_pretty(value)?);
-    Ok(())
+    print(serde_json::to_string_pretty(value)?)
+}
+
+/// Prints a line. Unlike `println!`, it doesn't panic where nobody reads any more.
+fn print(line: impl Display) -> Result<(), Failure> {
+    Ok(writeln!(io::stdout(), "{line}")?)
+}
+
+/// Whether all that went wrong is that the reader, `head` for example, has read enough.
+fn is_enough(error: &(dyn Error + 'static)) -> bool {
+    let error = error.downcast_ref::<io::Error>();
+    error.is_some_and(|it| it.kind() == io::ErrorKind::BrokenPipe)
 }

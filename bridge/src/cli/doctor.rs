@@ -1,7 +1,6 @@
 //! `clopen-mcp doctor`: checks the whole path and says what to do.
-#![expect(clippy::print_stdout, reason = "a part of `cli`")]
 
-use super::{Failure, NO, in_full, print_json};
+use super::{Failure, NO, in_full, print, print_json};
 use crate::{
     app,
     config::Config,
@@ -86,7 +85,7 @@ pub(super) async fn run(
                 State::Note => "-  ",
                 State::Bad => "BAD",
             };
-            println!("{mark} {check:<9} {says}");
+            print(format!("{mark} {check:<9} {says}"))?;
         }
     }
     Ok(if bad {

@@ -1,6 +1,6 @@
 //! `clopen-mcp tokens`: who may call.
 
-use super::{Failure, print_json};
+use super::{Failure, print, print_json};
 use crate::{
     config::Config,
     store::{NewToken, Store, Token, now},
@@ -63,7 +63,7 @@ pub(super) async fn run(command: Command, config: &Config) -> Result<ExitCode, F
                 printed["token"] = text.expose().into();
                 print_json(&printed)?;
             } else {
-                println!("{}", text.expose());
+                print(text.expose())?;
                 eprintln!("this is `{}`; it is shown this once", token.name);
             }
         }
@@ -73,16 +73,16 @@ pub(super) async fn run(command: Command, config: &Config) -> Result<ExitCode, F
                 let tokens: Vec<Value> = tokens.iter().map(described).collect();
                 print_json(&json!({ "tokens": tokens }))?;
             } else if tokens.is_empty() {
-                println!("there are no tokens; `clopen-mcp tokens create NAME` makes one");
+                print("there are no tokens; `clopen-mcp tokens create NAME` makes one")?;
             } else {
                 for token in &tokens {
-                    println!("{}", line(token));
+                    print(line(token))?;
                 }
             }
         }
         Command::Revoke { token } => {
             let revoked = store.revoke_token(&token, now()).await?;
-            println!("`{}` is revoked", revoked.name);
+            print(format!("`{}` is revoked", revoked.name))?;
         }
     }
     store.close().await;

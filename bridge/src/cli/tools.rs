@@ -1,6 +1,6 @@
 //! `clopen-mcp tools`: list, show and call tools in this process.
 
-use super::{CANNOT, Failure, NO, print_json};
+use super::{CANNOT, Failure, NO, print, print_json};
 use clap::Subcommand as ClapSubcommand;
 use serde_json::{Value, json};
 use std::{
@@ -33,7 +33,7 @@ pub(super) enum Command {
         #[arg(default_value = "{}")]
         arguments: String,
         /// Project that the call comes from
-        #[arg(long, default_value = "")]
+        #[arg(long, default_value = "", hide_default_value = true)]
         project: String,
         /// Print JSON, as `tools/call` gives it
         #[arg(long)]
@@ -68,26 +68,35 @@ fn list(dispatcher: &Dispatcher, json: bool) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     for server in view.servers() {
-        println!("{} {}", server.name, server.version);
+        print(format!("{} {}", server.name, server.version))?;
         if let Some(unavailable) = &server.unavailable {
-            println!("  not available: {}", unavailable.reason);
+            print(format!("  not available: {}", unavailable.reason))?;
         }
         for listed in view
             .tools(&caller)
             .filter(|it| *it.item.server == *server.name)
         {
-            println!(
+            print(format!(
                 "  {:<24} {}",
                 listed.name,
-                first_line(&listed.item.description)
-            );
+                first_sentence(&listed.item.description)
+            ))?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
+/// The first sentence of a description, on one line.
+fn first_sentence(description: &str) -> String {
+    let paragraph: Vec<&str> = description
+        .lines()
+        .take_while(|it| !it.trim().is_empty())
+        .collect();
+    let paragraph = paragraph.join(" ");
+    match paragraph.find(". ") {
+        Some(end) => paragraph[..=end].to_owned(),
+        None => paragraph,
+    }
 }
 
 fn show(dispatcher: &Dispatcher, name: &str, json: bool) -> Result<ExitCode, Failure> {
@@ -105,21 +114,24 @@ fn show(dispatcher: &Dispatcher, name: &str, json: bool) -> Result<ExitCode, Fai
         }
         return Ok(ExitCode::SUCCESS);
     }
-    println!("{}", full_name(&tool.server, &tool.name));
+    print(full_name(&tool.server, &tool.name))?;
     match listed {
-        Some(listed) => println!("listed as {}", listed.name),
-        None => println!("turned off, or its server is not available"),
+        Some(listed) => print(format!("listed as {}", listed.name))?,
+        None => print("turned off, or its server is not available")?,
     }
-    println!("\n{}\n", tool.description);
+    print(format!("\n{}\n", tool.description))?;
     for (what, yes) in hints(tool) {
-        println!("{what}: {}", if yes { "yes" } else { "no" });
+        print(format!("{what}: {}", if yes { "yes" } else { "no" }))?;
     }
-    println!(
+    print(format!(
         "arguments: {}",
         serde_json::to_string_pretty(&*tool.input_schema)?
-    );
+    ))?;
     if let Some(schema) = &tool.output_schema {
-        println!("result: {}", serde_json::to_string_pretty(&**schema)?);
+        print(format!(
+            "result: {}",
+            serde_json::to_string_pretty(&**schema)?
+        ))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -155,7 +167,7 @@ async fn call(
             if json {
                 print_json(&mcp::result(&output))?;
             } else {
-                println!("{}", output.to_text());
+                print(output.to_text())?;
             }
             Ok(if output.is_error {
                 ExitCode::from(NO)
