@@ -16,7 +16,8 @@ pub(crate) use folder::create as create_private_file;
 
 pub use data::{BackupError, ExportError, ImportError, Imported};
 pub use keys::{Key, KeyError};
-pub use servers::{MirroredServer, StoredServer, Switch};
+// Without `self`, the compiler also looks for a crate of this name, and links it.
+pub use self::servers::{MirroredServer, StoredServer, Switch};
 pub use service_token::{ServiceToken, ServiceTokenError, service_token};
 pub use sessions::StoredSession;
 pub use tasks::{Answers, CreateTaskError, NewTask, Outcome, Renewed, StoredTask, TaskStatus};
