@@ -1,6 +1,6 @@
 //! `clopen-mcp data`: what is in the database, as a whole.
 
-use super::{Failure, WRONG};
+use super::{Failure, WRONG, print};
 use crate::{
     app,
     config::Config,
@@ -68,7 +68,7 @@ pub(super) async fn run(
             let dispatcher = app::dispatcher(config, variables).await?;
             store.reset(all).await?;
             app::mirror(&store, &dispatcher).await?;
-            println!("the database is reset");
+            print("the database is reset")?;
         }
     }
     store.close().await;
@@ -122,7 +122,7 @@ async fn import(store: &Store, file: &Path, replace: bool) -> Result<(), Failure
             .map_err(|error| format!("can't read the export `{}`: {error}", file.display()))?;
         store.import(&mut open, replace).await?
     };
-    println!("imported {}", in_words(&imported));
+    print(format!("imported {}", in_words(&imported)))?;
     Ok(())
 }
 
