@@ -5,10 +5,20 @@
     reason = "`UPDATE_EXPECT=1` writes snapshots so"
 )]
 
+mod bridge;
+mod cli;
+mod client;
 mod config;
+mod data;
 mod guard;
+mod sample_servers;
+mod serving;
 mod skills;
+mod stdio;
 mod store;
 mod store_keys;
+mod store_servers;
 mod store_sessions;
 mod store_tasks;
+mod tidy;
+mod wire;
