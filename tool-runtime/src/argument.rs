@@ -2,15 +2,10 @@
 
 use crate::error::ArgumentError;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{
-    Deserialize,
-    de::{DeserializeOwned, Deserializer, MapAccess, Visitor},
-};
-use serde_json::value::RawValue;
+use serde::de::DeserializeOwned;
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
-    fmt,
 };
 
 /// A type that the model can send.
@@ -33,7 +28,7 @@ pub struct Arguments<'a> {
 }
 
 /// Few arguments need no allocation.
-const INLINE: usize = 8;
+const INLINE: usize = 6;
 
 #[derive(Debug)]
 pub(crate) enum Slots<'a> {
@@ -71,20 +66,30 @@ impl<'a> Slots<'a> {
 
 impl<'a> Arguments<'a> {
     /// Splits a JSON object into the arguments of these names; `None` if it is no object or has others.
+    ///
+    /// The pieces are found, not checked: each is parsed when it is taken.
     pub(crate) fn split<'n>(
         whole: &'a str,
         names: impl ExactSizeIterator<Item = &'n str> + Clone,
     ) -> Option<Self> {
         let mut each = Slots::empty(names.len());
-        let mut deserializer = serde_json::Deserializer::from_str(whole);
-        let all_known = deserializer
-            .deserialize_map(Split {
-                names,
-                slots: each.as_mut_slice(),
-            })
-            .ok()?;
-        deserializer.end().ok()?;
-        all_known.then_some(Self { whole, each })
+        let slots = each.as_mut_slice();
+        let mut rest = Scanner(whole.trim_ascii_start());
+        rest.skip(b'{')?;
+        if rest.skip(b'}').is_none() {
+            loop {
+                let key = unescaped(rest.text()?)?;
+                rest.skip(b':')?;
+                let value = rest.value()?;
+                let index = names.clone().position(|name| name == key)?;
+                slots[index] = Some(value);
+                if rest.skip(b',').is_none() {
+                    rest.skip(b'}')?;
+                    break;
+                }
+            }
+        }
+        rest.0.is_empty().then_some(Self { whole, each })
     }
 
     /// Keeps a JSON object in one piece.
@@ -178,54 +183,79 @@ fn parse<T: DeserializeOwned>(json: &str, name: Option<&'static str>) -> Result<
     })
 }
 
-/// Puts each property into the slot of its name. Says whether all names were known.
-struct Split<'s, 'a, N> {
-    names: N,
-    slots: &'s mut [Option<&'a str>],
-}
+/// What is left of a JSON text, with no white space before it.
+struct Scanner<'a>(&'a str);
 
-impl<'de, 'n, N: Iterator<Item = &'n str> + Clone> Visitor<'de> for Split<'_, 'de, N> {
-    type Value = bool;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
+impl<'a> Scanner<'a> {
+    /// Steps over one character, if it comes next.
+    fn skip(&mut self, character: u8) -> Option<()> {
+        (self.0.as_bytes().first() == Some(&character)).then(|| {
+            self.0 = self.0[1..].trim_ascii_start();
+        })
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<bool, A::Error> {
-        let mut all_known = true;
-        while let Some(Key(key)) = map.next_key()? {
-            let value: &'de RawValue = map.next_value()?;
-            match self.names.clone().position(|name| name == key) {
-                Some(index) => self.slots[index] = Some(value.get()),
-                None => all_known = false,
-            }
-        }
-        Ok(all_known)
+    fn take(&mut self, length: usize) -> Option<&'a str> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest.trim_ascii_start();
+        Some(taken)
+    }
+
+    /// Takes a text, with its quotes.
+    fn text(&mut self) -> Option<&'a str> {
+        self.take(length_of_text(self.0.as_bytes())?)
+    }
+
+    /// Takes a value.
+    fn value(&mut self) -> Option<&'a str> {
+        let bytes = self.0.as_bytes();
+        let length = match bytes.first()? {
+            b'"' => length_of_text(bytes)?,
+            b'{' | b'[' => length_of_nested(bytes)?,
+            _ => bytes
+                .iter()
+                .position(|it| matches!(it, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t'))?,
+        };
+        self.take(length).filter(|it| !it.is_empty())
     }
 }
 
-/// A property name, borrowed where it has no escapes.
-struct Key<'a>(Cow<'a, str>);
-
-impl<'de> Deserialize<'de> for Key<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl<'de> Visitor<'de> for Text {
-            type Value = Key<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a property name")
-            }
-
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Key<'de>, E> {
-                Ok(Key(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Key<'de>, E> {
-                Ok(Key(Cow::Owned(text.to_owned())))
-            }
+/// The bytes of the text that stands first, its quotes included.
+fn length_of_text(bytes: &[u8]) -> Option<usize> {
+    let mut rest = bytes.strip_prefix(b"\"")?;
+    loop {
+        match rest.iter().position(|it| matches!(it, b'"' | b'\\'))? {
+            at if rest[at] == b'"' => return Some(bytes.len() - rest.len() + at + 1),
+            at => rest = rest.get(at + 2..)?,
         }
-        deserializer.deserialize_str(Text)
+    }
+}
+
+/// The bytes of the list or object that stands first.
+fn length_of_nested(bytes: &[u8]) -> Option<usize> {
+    let (mut depth, mut at) = (0_usize, 0);
+    loop {
+        match bytes.get(at)? {
+            b'"' => {
+                at += length_of_text(&bytes[at..])?;
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+}
+
+/// The text that a piece of JSON stands for, borrowed where it has no escapes.
+fn unescaped(json: &str) -> Option<Cow<'_, str>> {
+    if json.contains('\\') {
+        serde_json::from_str(json).ok().map(Cow::Owned)
+    } else {
+        Some(Cow::Borrowed(&json[1..json.len() - 1]))
     }
 }
 

@@ -216,23 +216,28 @@ impl Dispatcher {
     ) -> Result<Output, CallError> {
         let view = self.view.load();
         let found = view.find(name, &context.caller)?;
-        let (provider, tool) = (&*self.providers[found.provider], found.tool.clone());
-        trace.tool = Some(tool.clone());
+        let provider = &*self.providers[found.provider];
+        let Trace {
+            tool,
+            repaired,
+            cut,
+        } = trace;
+        let tool: &Tool = tool.insert(found.tool.clone());
         found.callable?;
         drop(view);
-        permit(&tool, &context.caller)?;
-        let running = prepare(provider, &tool, arguments, context, &mut trace.repaired)?;
+        permit(tool, &context.caller)?;
+        let running = prepare(provider, tool, arguments, context, repaired)?;
         let limit = tool.timeout.or(context.limit).unwrap_or(self.limits.time);
         let mut output = match run(running, limit, context).await {
             Ended::Done(Ok(output)) => output,
-            Ended::Done(Err(error)) => failed(&tool, &error)?,
+            Ended::Done(Err(error)) => failed(tool, &error)?,
             Ended::Stuck(required) => {
                 return Ok(Output {
-                    input_required: Some(required),
+                    input_required: Some(Box::new(required)),
                     ..Output::default()
                 });
             }
-            Ended::Panicked(message) => return Err(panicked(&tool, message)),
+            Ended::Panicked(message) => return Err(panicked(tool, message)),
             Ended::TimedOut => {
                 let tool = tool.name.clone();
                 return Err(CallError::TimedOut { tool, limit });
@@ -247,7 +252,7 @@ impl Dispatcher {
         }
         // A piece of a result keeps to the limit by itself; cut once more, it could never be read to the end.
         if *tool.server != *Results::DEFINITION.name {
-            trace.cut = self.results.cut(&mut output, &context.caller);
+            *cut = self.results.cut(&mut output, &context.caller);
         }
         Ok(output)
     }

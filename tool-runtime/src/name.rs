@@ -1,11 +1,9 @@
 //! Names of tools: the full name, the one that a list shows, and every spelling by which an engine may call.
 
 use crate::error::list as in_words;
+use foldhash::{HashMap, HashMapExt as _};
 use serde::{Serialize, Serializer};
-use std::{
-    collections::{HashMap, HashSet},
-    fmt,
-};
+use std::{collections::HashSet, fmt};
 use thiserror::Error;
 
 /// The name under which every engine knows the bridge.

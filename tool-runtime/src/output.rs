@@ -17,9 +17,9 @@ pub struct Output {
     /// Whether the content tells of a failure.
     pub is_error: bool,
     /// Further facts for clients, sent as `_meta`.
-    pub meta: Map<String, Value>,
+    pub meta: Option<Box<Map<String, Value>>>,
     /// What the tool must be told before it can go on; such an output has nothing else.
-    pub input_required: Option<InputRequired>,
+    pub input_required: Option<Box<InputRequired>>,
 }
 
 impl Output {
@@ -37,6 +37,12 @@ impl Output {
             is_error: true,
             ..Self::text(text)
         }
+    }
+
+    /// Adds a further fact for clients.
+    pub fn insert_meta(&mut self, key: impl Into<String>, value: impl Into<Value>) {
+        let meta = self.meta.get_or_insert_default();
+        meta.insert(key.into(), value.into());
     }
 
     /// Returns all text of the content, one block a line.
@@ -272,7 +278,7 @@ impl IntoOutput for Vec<Content> {
 impl IntoOutput for InputRequired {
     fn into_output(self) -> Result<Output, ToolError> {
         Ok(Output {
-            input_required: Some(self),
+            input_required: Some(Box::new(self)),
             ..Output::default()
         })
     }

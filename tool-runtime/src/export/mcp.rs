@@ -68,8 +68,8 @@ pub fn result(output: &Output) -> Value {
         );
     }
     result.insert("isError".to_owned(), output.is_error.into());
-    if !output.meta.is_empty() {
-        result.insert("_meta".to_owned(), output.meta.clone().into());
+    if let Some(meta) = &output.meta {
+        result.insert("_meta".to_owned(), (**meta).clone().into());
     }
     result.into()
 }

@@ -11,8 +11,8 @@ use jsonschema::{
     ValidationError, Validator,
     error::{TypeKind, ValidationErrorKind},
 };
-use serde_json::{Number, Value};
-use std::{fmt, sync::Arc};
+use serde_json::Value;
+use std::{cmp::Ordering, fmt, sync::Arc};
 use thiserror::Error;
 
 /// The longest piece of a value that an error quotes, in characters.
@@ -37,17 +37,24 @@ struct Property {
     null_is_absent: bool,
     /// Whether it must be an object; serde alone would take a list for a struct.
     is_object: bool,
-    bounds: Vec<Bound>,
+    bounds: Bounds,
 }
 
-/// A rule that can be checked on the raw JSON of a number or a text.
-#[derive(Debug)]
-enum Bound {
-    Minimum(Number),
-    Maximum(Number),
-    ExclusiveMaximum(Number),
-    MinLength(usize),
-    MaxLength(usize),
+/// The rules that can be checked on the raw JSON of a number or a text.
+#[derive(Debug, Default)]
+struct Bounds {
+    minimum: Option<Limit>,
+    maximum: Option<Limit>,
+    exclusive_maximum: Option<Limit>,
+    min_length: Option<usize>,
+    max_length: Option<usize>,
+}
+
+/// A bound of a number: exact where it is whole.
+#[derive(Clone, Copy, Debug)]
+enum Limit {
+    Whole(i128),
+    Float(f64),
 }
 
 /// Why a schema can't be enforced.
@@ -87,7 +94,7 @@ impl Check {
                 default: schema.get("default").map(Value::to_string),
                 null_is_absent: !required && !allows_null(schema),
                 is_object: schema.get("type").is_some_and(|it| it == "object"),
-                bounds: bounds(schema),
+                bounds: Bounds::of(schema),
             }
         });
         Ok(Self {
@@ -134,7 +141,7 @@ impl Check {
                 match slot {
                     Some(json) if property.is_object && !json.starts_with('{') => return None,
                     Some(json) if self.enforcement == Enforcement::Flat => {
-                        if !property.bounds.iter().all(|it| it.holds(json)) {
+                        if !property.bounds.hold(json) {
                             return None;
                         }
                     }
@@ -216,47 +223,65 @@ pub(super) fn allows_null(schema: &Value) -> bool {
     of_type || of_branches || of_values.is_some_and(|it| it.contains(&Value::Null))
 }
 
-fn bounds(schema: &Value) -> Vec<Bound> {
-    let number = |keyword| match schema.get(keyword) {
-        Some(Value::Number(number)) => Some(number.clone()),
-        _ => None,
-    };
-    let length = |keyword| {
-        let length = schema.get(keyword).and_then(Value::as_u64)?;
-        usize::try_from(length).ok()
-    };
-    [
-        number("minimum").map(Bound::Minimum),
-        number("maximum").map(Bound::Maximum),
-        number("exclusiveMaximum").map(Bound::ExclusiveMaximum),
-        length("minLength").map(Bound::MinLength),
-        length("maxLength").map(Bound::MaxLength),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
-
-impl Bound {
-    /// Says whether raw JSON keeps the rule. A value of another type is the business of the types.
-    fn holds(&self, json: &str) -> bool {
-        use std::cmp::Ordering::{Greater, Less};
-        match self {
-            Self::Minimum(bound) => compare(json, bound) != Some(Less),
-            Self::Maximum(bound) => compare(json, bound) != Some(Greater),
-            Self::ExclusiveMaximum(bound) => matches!(compare(json, bound), None | Some(Less)),
-            Self::MinLength(least) => characters(json).is_none_or(|it| it >= *least),
-            Self::MaxLength(most) => characters(json).is_none_or(|it| it <= *most),
+impl Bounds {
+    fn of(schema: &Value) -> Self {
+        let limit = |keyword| match schema.get(keyword) {
+            Some(Value::Number(number)) => match number.as_i128() {
+                Some(whole) => Some(Limit::Whole(whole)),
+                None => number.as_f64().map(Limit::Float),
+            },
+            _ => None,
+        };
+        let length = |keyword| {
+            let length = schema.get(keyword).and_then(Value::as_u64)?;
+            usize::try_from(length).ok()
+        };
+        Self {
+            minimum: limit("minimum"),
+            maximum: limit("maximum"),
+            exclusive_maximum: limit("exclusiveMaximum"),
+            min_length: length("minLength"),
+            max_length: length("maxLength"),
         }
+    }
+
+    /// Says whether raw JSON keeps the rules. A value of another type is the business of the types.
+    fn hold(&self, json: &str) -> bool {
+        let of_number = [self.minimum, self.maximum, self.exclusive_maximum];
+        let bounded = of_number.iter().any(Option::is_some);
+        let number = bounded.then(|| json.parse::<f64>()).and_then(Result::ok);
+        let compared = |limit: Option<Limit>| limit?.compared_with(json, number?);
+        let of_length = self.min_length.is_some() || self.max_length.is_some();
+        let length = of_length.then(|| characters(json)).flatten();
+        compared(self.minimum) != Some(Ordering::Less)
+            && compared(self.maximum) != Some(Ordering::Greater)
+            && matches!(
+                compared(self.exclusive_maximum),
+                None | Some(Ordering::Less)
+            )
+            && length
+                .zip(self.min_length)
+                .is_none_or(|(length, least)| length >= least)
+            && length
+                .zip(self.max_length)
+                .is_none_or(|(length, most)| length <= most)
     }
 }
 
-/// Compares the JSON of a number with a bound: exactly for whole numbers, else as floating point.
-fn compare(json: &str, bound: &Number) -> Option<std::cmp::Ordering> {
-    let exact = bound.as_i128().zip(json.parse::<i128>().ok());
-    match exact {
-        Some((bound, number)) => Some(number.cmp(&bound)),
-        None => json.parse::<f64>().ok()?.partial_cmp(&bound.as_f64()?),
+impl Limit {
+    /// How a number stands to it: exactly where both are whole, and as floating point otherwise.
+    fn compared_with(self, json: &str, float: f64) -> Option<Ordering> {
+        match self {
+            Self::Float(limit) => float.partial_cmp(&limit),
+            Self::Whole(limit) => match json.parse::<i128>() {
+                Ok(number) => Some(number.cmp(&limit)),
+                #[expect(
+                    clippy::cast_precision_loss,
+                    reason = "a fraction is no nearer than that"
+                )]
+                Err(_) => float.partial_cmp(&(limit as f64)),
+            },
+        }
     }
 }
 

@@ -509,7 +509,10 @@ async fn mcp_gets_results() {
 #[test]
 fn a_result_carries_its_meta() {
     let output = tool_runtime::Output {
-        meta: Map::from_iter([("example.org/cost".to_owned(), json!(2))]),
+        meta: Some(Box::new(Map::from_iter([(
+            "example.org/cost".to_owned(),
+            json!(2),
+        )]))),
         ..tool_runtime::Output::text("x")
     };
     expect![[
