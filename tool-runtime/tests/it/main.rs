@@ -10,6 +10,7 @@
     reason = "what the model sends is taken by value, and a tool may be async whatever it does"
 )]
 
+mod allocations;
 mod check;
 mod context;
 mod dispatcher;
