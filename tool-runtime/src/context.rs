@@ -141,8 +141,10 @@ pub struct Caller {
 /// How a caller's session was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Identified {
-    /// The call names it.
+    /// It was not found: nobody knows the session.
     #[default]
+    Unknown,
+    /// The call names it.
     Exact,
     /// It is the most recent one in the project that the call names.
     ByProject,

@@ -18,6 +18,7 @@ mod provider;
 mod registry;
 mod schema;
 mod selection;
+mod streams;
 mod view;
 
 #[doc(hidden)]
@@ -44,5 +45,6 @@ pub use provider::{Hints, Prompt, PromptArgument, Provider, Resource, Server, To
 pub use registry::{Environment, MissingVariable, Registry, RegistryError};
 pub use schema::{Check, Enforcement, Repaired, SchemaError};
 pub use selection::{Reach, Selection, SelectionError, ServerSelection};
+pub use streams::{Stream, Streams};
 pub use tool_macros::{prompt, resource, tool, tool_server};
 pub use view::{Listed, Statistics, View};

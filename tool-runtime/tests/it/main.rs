@@ -26,5 +26,6 @@ mod registry;
 mod resource;
 mod schema;
 mod selection;
+mod streams;
 mod ui;
 mod view;
