@@ -3,6 +3,7 @@ import asyncio, base64, json, os, sys
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 from fastmcp.exceptions import ToolError
+from fastmcp.skills import SkillsClientExtension
 from mcp import MCPError
 from telling import NOT_OFFERED, PIPE, restart, same, tell, until, whole
 
@@ -34,6 +35,7 @@ async def main():
         return Client(
             server, mode="auto" if IS_MODERN else "legacy", elicitation_handler=elicit, sampling_handler=sample,
             roots=["file:///project"], message_handler=hear,
+            extensions=[SkillsClientExtension()],
         )
 
     async with connect(os.environ.get("MCP_TOKEN")) as client:
@@ -100,7 +102,8 @@ async def main():
 
         async def resources():
             listed = [str(it.uri) for it in await client.list_resources()]
-            same([it for it in listed if it.startswith("test://")], ["test://static-text", "test://static-binary", "test://watched-resource"])
+            ours = [it for it in listed if it.startswith("test://")]
+            same(ours, ["test://static-text", "test://static-binary", "test://watched-resource"])
             same((await client.list_resource_templates())[0].uri_template, "test://template/{id}/data")
             read = (await client.read_resource("test://static-text"))[0]
             same(read.text, "This is the content of the static text resource.")
@@ -126,8 +129,21 @@ async def main():
             prompt = await client.get_prompt("test_prompt_with_arguments", {"arg1": "a", "arg2": "b"})
             same(prompt.messages[0].content.text, "Prompt with arguments: arg1='a', arg2='b'")
 
+        async def skills():
+            listed = [it.uri for it in await client.list_skills()]
+            same(listed, ["skill://incident-report/SKILL.md"])
+            # Every file is compared with its size and digest.
+            skill = await client.read_skill(listed[0])
+            same(skill.name, "incident-report")
+
+        async def many():
+            names = [f"client {it}" for it in range(40)]
+            greetings = await asyncio.gather(*(text_of("greet", {"name": it}) for it in names))
+            same(greetings, [f"Hello, {it}!" for it in names])
+
         # An answer that takes longer than proxies like, while everything else goes on.
-        long = asyncio.create_task(text_of("slow_compute", {"seconds": 6, "label": "it"}) if TRANSPORT == "http" else asyncio.sleep(0))
+        slow = {"seconds": 6 if TRANSPORT == "http" else 0, "label": "it"}
+        long = asyncio.create_task(text_of("slow_compute", slow))
 
         async def long_answer():
             same(await long, "Computed it for 6 seconds")
@@ -157,6 +173,7 @@ async def main():
             "arguments in headers": headers, "progress": progress, "elicitation": elicitation, "sampling": sampling,
             "roots": list_roots, "cancel": cancel, "resources": resources, "missing resource": missing,
             "subscribe": NOT_OFFERED, "changes": NOT_OFFERED if IS_MODERN else changes, "prompts": prompts,
+            "skills": skills if IS_MODERN else NOT_OFFERED, "many calls": many,
             "long answer": long_answer if TRANSPORT == "http" else PIPE,
             "restart": survive if TRANSPORT == "http" else PIPE,
             "wrong token": refused if TRANSPORT == "http" else PIPE,

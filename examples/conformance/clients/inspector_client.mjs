@@ -99,7 +99,19 @@ await tell({
         const prompt = await run("--method", "prompts/get", ...given);
         same(prompt.result.messages[0].content.text, "Prompt with arguments: arg1='a', arg2='b'");
     },
-    "long answer": transport === "stdio" ? PIPE : () => says("slow_compute", { seconds: 6, label: "it" }, "Computed it for 6 seconds"),
+    // It reads every file, and compares it with its size and digest.
+    "skills": async () => {
+        const { uri, outcome } = await run("--method", "skills/list", "--verify");
+        same([uri, outcome], ["skill://incident-report/SKILL.md", "verified"]);
+    },
+    "many calls": async () => {
+        const load = ["--load", "--load-requests", "100", "--load-concurrency", "20"];
+        const { result } = await run("--method", "tools/call", "--tool-name", "test_simple_text", ...load);
+        same([result.requests, result.ok], [100, 100]);
+    },
+    "long answer": transport === "stdio" ? PIPE : async () => {
+        await says("slow_compute", { seconds: 6, label: "it" }, "Computed it for 6 seconds");
+    },
     "restart": "every command is a client of its own",
     "wrong token": transport === "stdio" ? PIPE : async () => {
         token = "wrong";

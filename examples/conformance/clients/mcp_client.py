@@ -4,7 +4,7 @@ import mcp_types as types
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
-from telling import PIPE, restart, same, tell, until, whole
+from telling import NOT_OFFERED, PIPE, restart, same, tell, until, whole
 
 VERSION, TRANSPORT = sys.argv[1:]
 IS_MODERN = VERSION >= "2026"
@@ -106,7 +106,8 @@ async def main():
 
         async def resources():
             listed = [str(it.uri) for it in (await client.list_resources()).resources]
-            same([it for it in listed if it.startswith("test://")], ["test://static-text", "test://static-binary", "test://watched-resource"])
+            ours = [it for it in listed if it.startswith("test://")]
+            same(ours, ["test://static-text", "test://static-binary", "test://watched-resource"])
             same((await client.list_resource_templates()).resource_templates[0].uri_template, "test://template/{id}/data")
             read = (await client.read_resource("test://static-text")).contents[0]
             same(read.text, "This is the content of the static text resource.")
@@ -145,8 +146,14 @@ async def main():
             prompt = await client.get_prompt("test_prompt_with_arguments", {"arg1": "a", "arg2": "b"})
             same(prompt.messages[0].content.text, "Prompt with arguments: arg1='a', arg2='b'")
 
+        async def many():
+            names = [f"client {it}" for it in range(40)]
+            greetings = await asyncio.gather(*(text_of("greet", {"name": it}) for it in names))
+            same(greetings, [f"Hello, {it}!" for it in names])
+
         # An answer that takes longer than proxies like, while everything else goes on.
-        long = asyncio.create_task(text_of("slow_compute", {"seconds": 6, "label": "it"}) if TRANSPORT == "http" else asyncio.sleep(0))
+        slow = {"seconds": 6 if TRANSPORT == "http" else 0, "label": "it"}
+        long = asyncio.create_task(text_of("slow_compute", slow))
 
         async def long_answer():
             same(await long, "Computed it for 6 seconds")
@@ -176,6 +183,7 @@ async def main():
             "arguments in headers": headers, "progress": progress, "elicitation": elicitation, "sampling": sampling,
             "roots": list_roots, "cancel": cancel, "resources": resources, "missing resource": missing,
             "subscribe": subscribe, "changes": changes, "prompts": prompts,
+            "skills": NOT_OFFERED, "many calls": many,
             "long answer": long_answer if TRANSPORT == "http" else PIPE,
             "restart": survive if TRANSPORT == "http" else PIPE,
             "wrong token": refused if TRANSPORT == "http" else PIPE,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""run.py [CLIENT…] --binary PATH: drives the server of this example with clients that people use, in every version of the
-protocol that each speaks, over HTTP with a token and over a pipe.
+"""run.py [CLIENT…] --binary PATH: drives the server of this example with clients that people use, in every version of
+the protocol that each speaks, over HTTP with a token and over a pipe.
 
 Each client is a script in this folder that goes through the same story, STORY. It is told the version and the transport,
 and finds in its environment MCP_URL and MCP_TOKEN, or the MCP_COMMAND to start. For its structured result it goes to
@@ -11,7 +11,7 @@ restart of the server, on the same port and data folder; a line on its standard 
 The clients come from the registries, pinned, into ~/.cache/clopen-mcp/clients (or CLIENTS_DIR). A verdict for each client,
 version and transport is printed as one line of JSON.
 """
-import argparse, concurrent.futures, json, os, pathlib, queue, re, secrets, shutil, subprocess, sys, tempfile, threading, time
+import argparse, concurrent.futures, contextlib, json, os, pathlib, queue, re, secrets, shutil, subprocess, sys, tempfile, threading, time
 
 HERE = pathlib.Path(__file__).resolve().parent
 CACHE = pathlib.Path(os.environ.get("CLIENTS_DIR", pathlib.Path.home() / ".cache/clopen-mcp/clients"))
@@ -19,8 +19,8 @@ NODE = "node@22.23.3"
 
 STORY = [
     "list tools", "plain result", "structured result", "failed result", "arguments in headers", "progress", "elicitation",
-    "sampling", "roots", "cancel", "resources", "missing resource", "subscribe", "changes", "prompts", "long answer",
-    "restart", "wrong token",
+    "sampling", "roots", "cancel", "resources", "missing resource", "subscribe", "changes", "prompts", "skills",
+    "many calls", "long answer", "restart", "wrong token",
 ]
 LEFT_OUT = {
     "not offered by this client",
@@ -108,12 +108,18 @@ CLIENTS = [
 ]
 
 
+def surroundings():
+    """The environment without settings of a bridge that somebody uses."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("CLOPEN_MCP_")}
+
+
 class Server:
     """The server under test, which can be started again where it was."""
 
     def __init__(self, binary, folder, token):
         folder.mkdir()
-        self.binary, self.data, self.log, self.token = binary, folder / "data", folder / "log", token
+        self.binary, self.log, self.token = binary, folder / "log", token
+        self.options = ["--data", str(folder / "data"), "--skills", str(HERE.parent / "skills/team")]
         (folder / "three.txt").write_text("one\ntwo\nthree\n")
         # What `count_lines` may read.
         self.environment = {"FILE_UTILS_ROOT": str(folder)}
@@ -121,10 +127,10 @@ class Server:
         self.process = None
 
     def start(self):
-        command = [self.binary, "--listen", self.address, "--data", self.data]
+        command = [self.binary, *self.options, "--listen", self.address]
         at = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
-            environment = os.environ | self.environment | {"CLOPEN_MCP_TOKEN": self.token}
+            environment = surroundings() | self.environment | {"CLOPEN_MCP_TOKEN": self.token}
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=log, env=environment)
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline and self.process.poll() is None:
@@ -137,8 +143,8 @@ class Server:
 
     def command(self):
         """What starts it at a pipe."""
-        arguments = ["stdio", "--data", str(self.data)]
-        return json.dumps({"command": str(self.binary), "args": arguments, "env": self.environment})
+        command = {"command": str(self.binary), "args": ["stdio", *self.options], "env": self.environment}
+        return json.dumps(command)
 
     def written(self):
         return self.log.read_text() if self.log.exists() else ""
@@ -179,14 +185,16 @@ def told_of_cancelling(*logs):
 
 def drive(client, version, transport, binaries):
     """Lets a client go through the story; the steps with what came of them."""
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
+    with contextlib.ExitStack() as stack:
+        folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
         errors = folder / "errors"
         # The client keeps its own files out of the home folder.
-        environment = os.environ | {"HOME": str(folder), "CLIENT_FOLDER": str(client.folder)}
-        environment |= {"NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1", "FASTMCP_CHECK_FOR_UPDATES": "off"}
+        environment = surroundings() | {"HOME": str(folder), "NO_COLOR": "1", "NO_PROXY": "127.0.0.1"}
+        environment |= {"PYTHONDONTWRITEBYTECODE": "1", "FASTMCP_CHECK_FOR_UPDATES": "off"}
         token = secrets.token_hex(32)
         server, shipped = (Server(binary, folder / binary.name, token) for binary in binaries)
+        stack.callback(server.stop)
+        stack.callback(shipped.stop)
         if transport == "http":
             server.start()
             shipped.start()
@@ -198,6 +206,7 @@ def drive(client, version, transport, binaries):
             [*client.command(), version, transport],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors.open("wb"), text=True, env=environment,
         )
+        stack.callback(process.kill)
         lines, deadline = lines_of(process), time.monotonic() + PATIENCE
         try:
             while (line := lines.get(timeout=max(0.0, deadline - time.monotonic()))) is not None:
@@ -217,15 +226,11 @@ def drive(client, version, transport, binaries):
             steps["ending"] = f"failed: the client wasn't done after {PATIENCE} s: {errors.read_text()[-1500:]}"
         except json.JSONDecodeError:
             steps["ending"] = f"failed: the client wrote {line!r}"
-        finally:
-            process.kill()
-            server.stop()
-            shipped.stop()
         for step in STORY:
             steps.setdefault(step, "failed: nothing was told of it")
         log = server.written() + shipped.written() + errors.read_text()
         if "panicked" in log:
-            steps["ending"] = f"failed: the server panicked: {log[-1500:]}"
+            steps["ending"] = f"failed: something panicked: {log[-1500:]}"
         return steps
 
 

@@ -20,7 +20,7 @@ export function sample({ params }) {
 export const roots = () => ({ roots: [{ uri: "file:///project" }] });
 
 /** The steps for a client that is connected; the rest is where the generations differ. */
-export function story(client, { call, connect, heard, subscribe, listening, missing }) {
+export function story(client, { call, connect, heard, subscribe, listening, missing, skills }) {
     const text = async (name, args = {}, options = {}) => {
         const result = await call({ name, arguments: args }, options);
         same(result.isError ?? false, false);
@@ -110,6 +110,12 @@ export function story(client, { call, connect, heard, subscribe, listening, miss
             const given = { name: "test_prompt_with_arguments", arguments: { arg1: "a", arg2: "b" } };
             const { messages } = await client.getPrompt(given);
             same(messages[0].content.text, "Prompt with arguments: arg1='a', arg2='b'");
+        },
+        "skills": skills,
+        "many calls": async () => {
+            const names = Array.from({ length: 40 }, (_, it) => `client ${it}`);
+            const greetings = await Promise.all(names.map((name) => text("greet", { name })));
+            same(greetings, names.map((it) => `Hello, ${it}!`));
         },
         "long answer": transport === "stdio" ? PIPE : async () => {
             same(await long, "Computed it for 6 seconds");

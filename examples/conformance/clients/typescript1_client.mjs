@@ -3,7 +3,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import * as types from "@modelcontextprotocol/sdk/types.js";
-import { same } from "./telling.mjs";
+import { NOT_OFFERED, same } from "./telling.mjs";
 import { elicit, inSession, roots, sample, story, transport, version } from "./typescript.mjs";
 
 const heard = [];
@@ -41,5 +41,6 @@ await story(client, {
     subscribe: () => inSession(client),
     listening: async () => async () => {},
     missing: -32002,
+    skills: NOT_OFFERED,
 });
 await client.close();

@@ -1,5 +1,6 @@
 // The client of MCP's TypeScript SDK, second generation.
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { SkillsClient } from "@modelcontextprotocol/client/ext/skills";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { same } from "./telling.mjs";
 import { elicit, inSession, isModern, roots, sample, story, transport, version } from "./typescript.mjs";
@@ -48,5 +49,13 @@ await story(client, {
     listening: async () => (isModern ? listen({ toolsListChanged: true }) : async () => {}),
     // It makes the code of later versions out of -32002.
     missing: -32602,
+    skills: async () => {
+        const reader = new SkillsClient(client);
+        const { skills } = await reader.list();
+        same(skills.map((it) => it.uri), ["skill://incident-report/SKILL.md"]);
+        // Every file is compared with its size and digest.
+        const files = skills.flatMap((skill) => skill.resources.map(({ uri }) => reader.read(skill, uri)));
+        same((await Promise.all(files)).every((it) => it.verified), true);
+    },
 });
 await client.close();

@@ -351,6 +351,37 @@ async fn prompts(client: &Client) -> Outcome {
     same(text, &json!("Prompt with arguments: arg1='a', arg2='b'"))
 }
 
+async fn skills(client: &Client) -> Outcome {
+    let skills = client.list_all_skills().await?;
+    let uris: Vec<&str> = skills.iter().map(|it| it.uri.as_str()).collect();
+    same(&json!(uris), &json!(["skill://incident-report/SKILL.md"]))?;
+    for uri in uris {
+        let file = serde_json::to_value(read(client, uri).await?)?;
+        let has_frontmatter = file["text"]
+            .as_str()
+            .is_some_and(|it| it.starts_with("---\n"));
+        same(&json!(has_frontmatter), &json!(true))?;
+    }
+    Ok(())
+}
+
+async fn many(client: &Client) -> Outcome {
+    let names: Vec<String> = (0..40).map(|it| format!("client {it}")).collect();
+    let mut begun = Vec::new();
+    for name in &names {
+        let request = CallToolRequest::new(params("greet", json!({ "name": name })));
+        let request = ClientRequest::CallToolRequest(request);
+        let options = PeerRequestOptions::no_options();
+        begun.push(client.send_cancellable_request(request, options).await?);
+    }
+    for (name, begun) in names.iter().zip(begun) {
+        let answer = serde_json::to_value(begun.await_response().await?)?;
+        let text = &answer["content"][0]["text"];
+        same(text, &json!(format!("Hello, {name}!")))?;
+    }
+    Ok(())
+}
+
 /// Asks for an answer that takes longer than proxies like, while everything else goes on.
 async fn begin(client: &Client) -> Result<RequestHandle<RoleClient>, ServiceError> {
     let arguments = json!({ "seconds": 6, "label": "it" });
@@ -479,6 +510,8 @@ async fn main() -> Outcome {
     tell("subscribe", subscribe(&client, is_modern)).await;
     tell("changes", changes(&client, is_modern)).await;
     tell("prompts", prompts(&client)).await;
+    tell("skills", skills(&client)).await;
+    tell("many calls", many(&client)).await;
     if env::var("MCP_COMMAND").is_ok() {
         for step in ["long answer", "restart", "wrong token"] {
             say(step, "not over a pipe");
