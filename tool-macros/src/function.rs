@@ -15,7 +15,7 @@ use syn::{
     Safety, Signature, Token, Type, ext::IdentExt, parse_quote, punctuated::Punctuated,
 };
 
-/// Takes the markers off, and returns the first.
+/// Takes the markers off, and returns the first. Lints that no tool can please are off in a marked function.
 pub fn marker(function: &mut Function, errors: &Errors) -> Option<(Kind, Attribute)> {
     let mut markers = take(&mut function.attrs, is_marker);
     for conditional in take(&mut function.attrs, |it| conditional_marker(it).is_some()) {
@@ -36,6 +36,10 @@ pub fn marker(function: &mut Function, errors: &Errors) -> Option<(Kind, Attribu
     let kind = [Kind::Tool, Kind::Resource, Kind::Prompt]
         .into_iter()
         .find(|it| is_ours(marker.path(), it.word()))?;
+    // What a model sends is taken by value, and a tool may be async whatever it does.
+    function
+        .attrs
+        .push(parse_quote!(#[allow(clippy::needless_pass_by_value, clippy::unused_async)]));
     Some((kind, marker))
 }
 

@@ -98,6 +98,9 @@ impl Observer for Listener {
     }
 }
 
+/// What is measured, and its name.
+type Case<'a> = (&'static str, Box<dyn Fn() + 'a>);
+
 fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -125,7 +128,7 @@ fn main() {
         let output = call.now_or_never().expect("it is ready at once");
         black_box(output.expect("it works"));
     };
-    let cases: [(&str, Box<dyn Fn()>); 4] = [
+    let cases: [Case<'_>; 4] = [
         (
             "floor, request bytes → output",
             Box::new(|| {

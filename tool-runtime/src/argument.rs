@@ -70,7 +70,7 @@ impl<'a> Arguments<'a> {
     /// The pieces are found, not checked: each is parsed when it is taken.
     pub(crate) fn split<'n>(
         whole: &'a str,
-        names: impl ExactSizeIterator<Item = &'n str> + Clone,
+        names: &(impl ExactSizeIterator<Item = &'n str> + Clone),
     ) -> Option<Self> {
         let mut each = Slots::empty(names.len());
         let slots = each.as_mut_slice();

@@ -70,10 +70,6 @@ impl Results {
         open_world = false,
         title = "Read on in a cut result"
     )]
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "what the model sends is taken by value"
-    )]
     fn read_result(
         &self,
         /// The handle of the result.

@@ -10,7 +10,8 @@ use tool_runtime::tool_server;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Contact {
     name: Option<String>,
-    contact_method: Option<String>,
+    #[serde(rename = "contactMethod")]
+    method: Option<String>,
     address: Option<Address>,
     phone: Option<String>,
     email: Option<String>,
@@ -68,13 +69,13 @@ pub(crate) mod server {
     pub(crate) fn json_schema_2020_12_tool(#[arg(flatten)] contact: Contact) -> String {
         let Contact {
             name,
-            contact_method,
+            method,
             address,
             phone,
             email,
         } = contact;
         let city = address.and_then(|it| it.city.or(it.street));
-        let way = contact_method.or(phone).or(email);
+        let way = method.or(phone).or(email);
         format!("{name:?} in {city:?} by {way:?}")
     }
 }

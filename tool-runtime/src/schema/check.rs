@@ -126,7 +126,7 @@ impl Check {
     pub fn accept<'a>(&'a self, json: &'a str) -> Option<Arguments<'a>> {
         let mut arguments = if self.closed {
             let names = self.properties.iter().map(|it| it.name.as_str());
-            Arguments::split(json, names)?
+            Arguments::split(json, &names)?
         } else if json.trim_start().starts_with('{') {
             Arguments::whole(json)
         } else {
