@@ -3,7 +3,7 @@
 use crate::{
     errors::Errors,
     model::{Kind, Options, Rule},
-    types::Scope,
+    spelling::Scope,
 };
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident};

@@ -7,7 +7,7 @@ use crate::{
     model::{Item, Kind, Options, Output},
     names, params,
     source::Function,
-    types::{self, Scope},
+    spelling::{self, Scope},
     uri,
 };
 use syn::{
@@ -192,7 +192,7 @@ fn output(kind: Kind, output: &ReturnType, scope: &Scope, errors: &Errors) -> Ou
         ReturnType::Default => parse_quote!(()),
         ReturnType::Type(_, ty) => (**ty).clone(),
     };
-    if let Some(opaque) = types::impl_trait(&ty) {
+    if let Some(opaque) = spelling::impl_trait(&ty) {
         errors.at(
             opaque,
             format!(

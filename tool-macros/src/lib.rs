@@ -19,8 +19,8 @@ mod names;
 mod params;
 mod parse;
 mod source;
+mod spelling;
 mod strip;
-mod types;
 mod uri;
 
 use proc_macro::TokenStream;

@@ -6,7 +6,7 @@ use crate::{
     errors::Errors,
     model::{Absence, Argument, Kind, Param},
     names,
-    types::{self, Scope},
+    spelling::{self, Scope},
 };
 use syn::{Attribute, Ident, LitStr, Pat, PatIdent, PatType, Type, TypeReference, ext::IdentExt};
 
@@ -27,7 +27,7 @@ pub fn param(kind: Kind, it: &mut PatType, scope: &Scope, errors: &Errors) -> Op
             );
         }
     }
-    if let Some(opaque) = types::impl_trait(&it.ty) {
+    if let Some(opaque) = spelling::impl_trait(&it.ty) {
         errors.at(
             opaque,
             format!(
@@ -37,7 +37,7 @@ pub fn param(kind: Kind, it: &mut PatType, scope: &Scope, errors: &Errors) -> Op
         );
         return None;
     }
-    if let Type::Reference(reference) = types::plain(&it.ty) {
+    if let Type::Reference(reference) = spelling::plain(&it.ty) {
         return lent(reference, &args, scope, errors);
     }
     sent(kind, it, &docs, &args, scope, errors)
@@ -49,7 +49,7 @@ fn lent(
     scope: &Scope,
     errors: &Errors,
 ) -> Option<Param> {
-    if let Some(owned) = types::owned(reference) {
+    if let Some(owned) = spelling::owned(reference) {
         errors.at(
             reference,
             format!("what the model sends is owned: write `{owned}`"),
@@ -61,7 +61,7 @@ fn lent(
             mutability,
             format!(
                 "what the runtime lends is shared with other calls: write `&{}`",
-                types::spelled(&reference.elem)
+                spelling::spelled(&reference.elem)
             ),
         );
     }
@@ -82,8 +82,8 @@ fn sent(
     scope: &Scope,
     errors: &Errors,
 ) -> Option<Param> {
-    if let Some(reference) = types::reference(&it.ty) {
-        let message = match types::owned(&reference) {
+    if let Some(reference) = spelling::reference(&it.ty) {
+        let message = match spelling::owned(&reference) {
             Some(owned) => format!("what the model sends is owned: write `{owned}`"),
             None => "what the model sends is owned, and what the runtime lends is `&…` as a whole"
                 .to_owned(),
@@ -115,9 +115,9 @@ fn sent(
         }
         None => LitStr::new(&ident.unraw().to_string(), ident.span()),
     };
-    let (absence, sent, ruled) = match types::option(&ty) {
+    let (absence, sent, ruled) = match spelling::option(&ty) {
         None => (Absence::Refused, &ty, &ty),
-        Some(inner) => match types::option(inner) {
+        Some(inner) => match spelling::option(inner) {
             None => (Absence::None, inner, inner),
             Some(innermost) => (Absence::OuterNone, inner, innermost),
         },
@@ -180,7 +180,7 @@ fn whole(
             "an argument that is flattened has no description of its own: describe the fields of its type",
         );
     }
-    if types::option(&ty).is_some() {
+    if spelling::option(&ty).is_some() {
         errors.at(&it.ty, "an argument that is flattened is always there");
     }
     Param::Whole(ty)

@@ -8,7 +8,7 @@ use crate::{
     model::{Constant, Home, Item, Kind, Server, Start},
     names,
     source::{Function, Source},
-    types::{self, Scope},
+    spelling::{self, Scope},
 };
 use proc_macro2::{Span, TokenStream};
 use std::collections::HashMap;
@@ -187,7 +187,7 @@ fn start_of_type(
 fn is_start(function: &Function) -> bool {
     let signature = &function.signature;
     let takes_one_reference = match signature.inputs.first() {
-        Some(FnArg::Typed(it)) => matches!(types::plain(&it.ty), Type::Reference(_)),
+        Some(FnArg::Typed(it)) => matches!(spelling::plain(&it.ty), Type::Reference(_)),
         _ => false,
     };
     signature.ident == "start"

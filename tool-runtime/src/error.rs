@@ -15,9 +15,16 @@ use thiserror::Error;
 pub struct ToolError(Box<dyn StdError + Send + Sync>);
 
 impl ToolError {
-    /// Returns the error of a type, if that is what went wrong.
+    /// Returns the error of a type, if that is what went wrong, or what is behind it.
     pub fn downcast_ref<E: StdError + 'static>(&self) -> Option<&E> {
-        self.0.downcast_ref()
+        let mut next: Option<&(dyn StdError + 'static)> = Some(&*self.0);
+        while let Some(error) = next {
+            if let Some(found) = error.downcast_ref() {
+                return Some(found);
+            }
+            next = error.source();
+        }
+        None
     }
 }
 

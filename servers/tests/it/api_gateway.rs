@@ -1,3 +1,5 @@
+//! The gateway against HTTP services on this machine.
+
 use crate::{check_error, loopback};
 use axum::{
     Router,

@@ -1,3 +1,5 @@
+//! The database server against real databases.
+
 use crate::check_error;
 use expect_test::expect;
 use serde_json::{Value, json};

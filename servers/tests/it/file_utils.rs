@@ -1,3 +1,5 @@
+//! The file server against real files.
+
 use crate::check_error;
 use expect_test::expect;
 use servers::file_utils::{Count, FileUtils, ROOT_VARIABLE};

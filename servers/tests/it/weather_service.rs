@@ -1,3 +1,5 @@
+//! The weather server against a weather service on this machine.
+
 use crate::{check_error, loopback};
 use axum::{
     Router,
