@@ -15,7 +15,7 @@ use std::{
     fmt,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -300,7 +300,7 @@ impl fmt::Debug for Log {
 /// The caller's side, which can answer questions.
 #[derive(Clone, Default)]
 pub struct Client {
-    conversation: Option<Arc<dyn Conversation>>,
+    asking: Option<Arc<Asking>>,
     /// The name of the next question; empty where it has none.
     key: String,
 }
@@ -366,10 +366,29 @@ pub struct Root {
     pub name: Option<String>,
 }
 
+struct Asking {
+    conversation: Arc<dyn Conversation>,
+    /// How many questions have no answer yet.
+    open: AtomicUsize,
+}
+
+/// A question without an answer, until it is dropped.
+struct Open<'a>(&'a AtomicUsize);
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl From<Arc<dyn Conversation>> for Client {
     fn from(conversation: Arc<dyn Conversation>) -> Self {
+        let asking = Asking {
+            conversation,
+            open: AtomicUsize::new(0),
+        };
         Self {
-            conversation: Some(conversation),
+            asking: Some(Arc::new(asking)),
             key: String::new(),
         }
     }
@@ -387,7 +406,7 @@ impl Client {
     #[must_use]
     pub fn named(&self, key: impl Into<String>) -> Self {
         Self {
-            conversation: self.conversation.clone(),
+            asking: self.asking.clone(),
             key: key.into(),
         }
     }
@@ -439,15 +458,17 @@ impl Client {
         params: Value,
     ) -> Result<Value, ClientError> {
         let method = method.into();
-        match &self.conversation {
-            Some(conversation) => {
+        match &self.asking {
+            Some(asking) => {
                 let key = self.key.clone();
                 let question = Question {
                     key,
                     method,
                     params,
                 };
-                conversation.ask(question).await
+                asking.open.fetch_add(1, Ordering::Relaxed);
+                let _open = Open(&asking.open);
+                asking.conversation.ask(question).await
             }
             None => Err(ClientError::Unsupported { method }),
         }
@@ -455,7 +476,13 @@ impl Client {
 
     /// The questions that keep the call from going on.
     pub(crate) fn missing(&self) -> Option<InputRequired> {
-        self.conversation.as_ref()?.missing()
+        self.asking.as_ref()?.conversation.missing()
+    }
+
+    /// Whether somebody is being asked: that is no work of the tool's.
+    pub(crate) fn is_asked(&self) -> bool {
+        let asking = self.asking.as_ref();
+        asking.is_some_and(|it| it.open.load(Ordering::Relaxed) > 0)
     }
 }
 
@@ -479,6 +506,6 @@ fn read<T: DeserializeOwned>(answer: &mut Value, key: &str) -> Result<T, ClientE
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Client(can be asked: {})", self.conversation.is_some())
+        write!(f, "Client(can be asked: {})", self.asking.is_some())
     }
 }

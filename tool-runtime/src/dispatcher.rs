@@ -22,12 +22,16 @@ use std::{
     fmt,
     future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
     sync::Arc,
     task::Poll,
     time::Duration,
 };
 use thiserror::Error;
 use tokio::time::Instant;
+
+/// How long a call may take while a person is asked.
+const ASKED: Duration = Duration::from_hours(1);
 
 /// Takes calls to tools, wherever they come from and whoever runs them.
 #[derive(Debug)]
@@ -466,11 +470,21 @@ async fn run<T>(
     let ended = if let Some(ended) = (&mut next).now_or_never() {
         ended
     } else {
-        tokio::select! {
-            biased;
-            ended = &mut next => ended,
-            () = context.cancellation.cancelled() => return Ended::Cancelled,
-            () = tokio::time::sleep(limit) => return Ended::TimedOut,
+        let started = Instant::now();
+        let mut time_up = pin!(tokio::time::sleep(limit));
+        loop {
+            tokio::select! {
+                biased;
+                ended = &mut next => break ended,
+                () = context.cancellation.cancelled() => return Ended::Cancelled,
+                () = &mut time_up => {
+                    // While a person is asked, the tool does nothing that could take too long.
+                    if !context.client.is_asked() || started.elapsed() > ASKED {
+                        return Ended::TimedOut;
+                    }
+                    time_up.as_mut().reset(Instant::now() + limit);
+                }
+            }
         }
     };
     let done = match ended {

@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 use std::{
     future::ready,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 use tool_runtime::{
-    BoxFuture, Caller, Cancellation, Change, Changes, Client, ClientError, Context, Conversation,
-    InputRequired, Level, Log, Progress, ProgressReport, Question, Registry, Scopes, Selection,
-    ToolError, tool_server,
+    BoxFuture, CallError, Caller, Cancellation, Change, Changes, Client, ClientError, Context,
+    Conversation, Dispatcher, InputRequired, Level, Log, Progress, ProgressReport, Question,
+    Registry, Scopes, Selection, ToolError, tool_server,
 };
 
 fn collected() -> (Arc<Mutex<Vec<ProgressReport>>>, Progress) {
@@ -414,4 +415,43 @@ async fn all_six_are_lent() {
         "codex false Client(can be asked: false) true"
     );
     assert_eq!(reports.lock().unwrap().len(), 1);
+}
+
+struct Inquirer;
+
+/// Asks, and then works for too long.
+#[tool_server(name = "inquirer", version = "1.0.0", manual)]
+impl Inquirer {
+    /// Ask the user something.
+    #[tool]
+    async fn inquire(client: &Client) -> Result<String, ToolError> {
+        let answer = client.sample(json!({})).await?;
+        Ok(answer.to_string())
+    }
+}
+
+/// Calls the tool with a client that answers after some seconds.
+async fn inquire(seconds: u64) -> Result<String, CallError> {
+    let registry = Registry::empty().with(Inquirer).expect("the name is free");
+    let dispatcher = Dispatcher::new(registry).expect("the names are free");
+    let context = Context {
+        client: Client::to(move |_: Question| async move {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            Ok(json!("at last"))
+        }),
+        ..Context::default()
+    };
+    let output = dispatcher.call("inquire", "", &context).await?;
+    Ok(output.to_text())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_may_think_for_longer_than_a_tool_may_work() {
+    assert_eq!(inquire(600).await.expect("it is in time"), "\"at last\"");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_who_never_answers_is_not_waited_for_for_ever() {
+    let error = inquire(100_000).await.expect_err("that is too long");
+    assert_eq!(error.code(), "timed_out");
 }
