@@ -276,6 +276,10 @@ enum Unfit {
     NoDescription,
     #[error("its `description` has more than 1024 characters")]
     LongDescription,
+    #[error("its `metadata` has to map texts to texts, which `{}` does not", .0.escape_debug())]
+    Metadata(String),
+    #[error("its `compatibility` has to be a text of 1 to 500 characters")]
+    Compatibility,
     #[error("its `name` is `{}`, but its folder is called `{}`", name.escape_debug(), folder.escape_debug())]
     OtherName { name: String, folder: String },
     #[error("its `name` has to be 1 to 64 of `a` to `z`, `0` to `9` and single `-` between them, and is `{}`", .0.escape_debug())]
@@ -361,6 +365,7 @@ impl Scan<'_> {
         };
         let name = name(&frontmatter, folder)?;
         let description = description(&frontmatter)?;
+        check_further(&frontmatter)?;
         let mut resource = entry_file.resource(entry);
         resource["name"] = name.into();
         resource["description"] = description.into();
@@ -455,6 +460,23 @@ fn description(frontmatter: &Map<String, Value>) -> Result<&str, Unfit> {
         return Err(Unfit::LongDescription);
     }
     Ok(description)
+}
+
+/// What a skill may say besides: clients refuse the whole list for one skill that says it in another shape.
+fn check_further(frontmatter: &Map<String, Value>) -> Result<(), Unfit> {
+    if let Some(metadata) = frontmatter.get("metadata") {
+        let entries = metadata.as_object();
+        let entries = entries.ok_or_else(|| Unfit::Metadata("metadata".to_owned()))?;
+        if let Some((key, _)) = entries.iter().find(|(_, value)| !value.is_string()) {
+            return Err(Unfit::Metadata(key.clone()));
+        }
+    }
+    let compatibility = frontmatter.get("compatibility");
+    let length = |it: &Value| it.as_str().map(|it| it.chars().count());
+    if compatibility.is_some_and(|it| length(it).is_none_or(|it| !(1..=500).contains(&it))) {
+        return Err(Unfit::Compatibility);
+    }
+    Ok(())
 }
 
 /// Both are served, since URIs tell them apart; but people don't.

@@ -792,6 +792,20 @@ fn skills_that_cannot_be_used_are_left_out() {
     );
     left_out(
         "a",
+        "---\nname: a\ndescription: A\nmetadata:\n  audience: [you, me]\n---\n",
+        &expect![
+            "`skill://a/SKILL.md` is left out: its `metadata` has to map texts to texts, which `audience` does not"
+        ],
+    );
+    left_out(
+        "a",
+        "---\nname: a\ndescription: A\ncompatibility: [Linux]\n---\n",
+        &expect![
+            "`skill://a/SKILL.md` is left out: its `compatibility` has to be a text of 1 to 500 characters"
+        ],
+    );
+    left_out(
+        "a",
         b"---\nname: a\ndescription: \xff\n---\n",
         &expect!["`skill://a/SKILL.md` is left out: its `SKILL.md` is not UTF-8"],
     );
