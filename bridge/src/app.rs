@@ -206,14 +206,13 @@ impl Bridge {
             source,
         })?;
         let key = store.key("request state").await?;
-        let max_body = config.limits.max_body;
         let (dispatch, kept) = (dispatcher.clone(), Some(store.clone()));
         let front_door = FrontDoor::new(
             dispatch,
             key.expose(),
             kept,
             skills(config)?,
-            max_body,
+            config.limits,
             config.no_auth,
         );
         front_door.tend();
@@ -241,7 +240,7 @@ impl Bridge {
             .with_graceful_shutdown(async move { closing.cancelled().await });
         let serving = tokio::spawn(async move { serving.await });
         let abort = serving.abort_handle();
-        let front_door = self.front_door;
+        let (front_door, closing) = (self.front_door.clone(), self.front_door);
         let drain = self.drain;
         let ending = async move {
             stop.cancelled().await;
@@ -259,13 +258,16 @@ impl Bridge {
             tokio::time::sleep(CLOSING).await;
             abort.abort();
         };
-        tokio::select! {
+        let ended = tokio::select! {
             served = serving => match served {
                 Ok(served) => served.map_err(StartError::Serve),
                 Err(_) => Ok(()),
             },
             () = ending => Ok(()),
-        }
+        };
+        closing.close();
+        let _ = tokio::time::timeout(CLOSING, closing.left()).await;
+        ended
     }
 }
 
@@ -314,14 +316,7 @@ pub(crate) async fn serve_pipe(
     let mut key = [0; 32];
     let filled = getrandom::fill(&mut key).map_err(io::Error::other);
     filled.map_err(StartError::Pipe)?;
-    let front_door = FrontDoor::new(
-        dispatcher,
-        &key,
-        None,
-        skills(config)?,
-        config.limits.max_body,
-        true,
-    );
+    let front_door = FrontDoor::new(dispatcher, &key, None, skills(config)?, config.limits, true);
     front_door.tend();
     front_door
         .serve_pipe(caller)

@@ -105,6 +105,12 @@ pub struct Limits {
     pub max_body: usize,
     /// How long calls that are under way may take to end when the bridge stops.
     pub drain: Duration,
+    /// How many requests may be under way. No setting: it is far above what one machine's engines do.
+    pub requests: usize,
+    /// How many sessions there may be. No setting either.
+    pub sessions: usize,
+    /// How long a session may be unused. At rest it costs little, and people come back after a weekend.
+    pub session_idle: Duration,
 }
 
 impl Default for Limits {
@@ -114,6 +120,9 @@ impl Default for Limits {
             max_output: 100_000,
             max_body: 4 * 1024 * 1024,
             drain: Duration::from_secs(10),
+            requests: 1_024,
+            sessions: 20_000,
+            session_idle: Duration::from_hours(72),
         }
     }
 }

@@ -1,8 +1,11 @@
 //! Up to 2025-11-25: a client says once what it is, and every later request names its session.
 
 use super::{
-    Door, methods,
+    Door,
+    gauge::Entered,
+    methods,
     modern::VERSION_HEADER,
+    news::News,
     peer::{Era, Peer},
     rpc::{
         self, INTERNAL_ERROR, INVALID_REQUEST, Incoming, Message, Notification, Request, RpcError,
@@ -109,10 +112,11 @@ pub(super) async fn post(
     session: &Arc<Session>,
     incoming: Incoming,
     accepts: Accepts,
+    under_way: Entered,
 ) -> Response {
     match incoming {
         Incoming::One(message) => match take(door, caller, session, message) {
-            Some(exchange) => stream::respond(exchange, accepts).await,
+            Some(exchange) => stream::respond(exchange.holding(under_way), accepts).await,
             None => accepted(),
         },
         Incoming::Batch(messages) => batch(door, caller, session, messages).await,
@@ -207,8 +211,8 @@ pub(super) fn accepted() -> Response {
 }
 
 /// Opens the stream for what belongs to no request.
-pub(super) fn listen(session: &Session) -> Response {
-    stream::listening(session.open_stream())
+pub(super) fn listen(door: &Door, session: &Session) -> Response {
+    stream::listening(session.open_stream(), door.closed.clone())
 }
 
 /// Ends a session at its client's wish.
@@ -217,6 +221,7 @@ pub(super) async fn end(door: &Door, session: &Session) -> Response {
         let error = no_session(&error);
         return stream::json(error.status, rpc::error_answer(None, &error));
     }
+    door.tell_others(News::Session(session.id.to_string()));
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     response

@@ -160,22 +160,28 @@ pub(super) async fn spread(door: Arc<Door>) {
             gathered.insert(change);
         }
         for change in &gathered {
-            door.listeners.tell(change);
-            for session in door.sessions.listening() {
-                let wanted = match change {
-                    Change::Resource(uri) => session.is_subscribed(uri),
-                    _ => true,
-                };
-                if wanted {
-                    let (method, params) = told(change);
-                    session.send(rpc::notification(method, &params));
-                }
-            }
+            tell(&door, change);
+            door.tell_others(change.into());
+        }
+    }
+}
+
+/// Tells everyone who listens here.
+pub(super) fn tell(door: &Door, change: &Change) {
+    door.listeners.tell(change);
+    for session in door.sessions.listening() {
+        let wanted = match change {
+            Change::Resource(uri) => session.is_subscribed(uri),
+            _ => true,
+        };
+        if wanted {
+            let (method, params) = told(change);
+            session.send(rpc::notification(method, &params));
         }
     }
 }
 
 /// What may have changed when some of the news was missed.
-fn lists() -> [Change; 3] {
+pub(super) fn lists() -> [Change; 3] {
     [Change::Tools, Change::Prompts, Change::Resources]
 }

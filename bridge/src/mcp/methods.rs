@@ -3,10 +3,14 @@
 use super::{
     Door,
     conversation::{Rerun, required_capabilities},
+    news::News,
     peer::{Era, Meta, Peer, Round, Talk},
-    rpc::{self, INTERNAL_ERROR, MISSING_CAPABILITY, RESOURCE_NOT_FOUND, Request, RpcError},
+    rpc::{
+        self, INTERNAL_ERROR, INVALID_REQUEST, MISSING_CAPABILITY, RESOURCE_NOT_FOUND, Request,
+        RpcError,
+    },
     seal::{Answers, Binding},
-    session::{Version, level_of},
+    session::{Kept, Session, Version, level_of},
     stream::{Exchange, Work},
     tasks,
 };
@@ -435,14 +439,11 @@ fn call_tool(
             caller: peer.caller.clone(),
             capabilities: capabilities.clone(),
         };
-        let work: Work = match (job.tool.task, rerun) {
-            (Some(TaskSupport::AsksFirst), Some(rerun)) => {
-                Box::pin(ask_first(door.clone(), tasks, job, context, rerun, binding))
-            }
-            _ => {
-                let door = door.clone();
-                Box::pin(async move { tasks::start(&door, &tasks, job).await })
-            }
+        let asks_first = job.tool.task == Some(TaskSupport::AsksFirst);
+        let work: Work = if let Some(rerun) = rerun.filter(|_| asks_first) {
+            Box::pin(ask_first(door, tasks, job, context, rerun, binding))
+        } else {
+            Box::pin(async move { tasks::start(&door, &tasks, job).await })
         };
         return Ok((talk, work));
     }
@@ -488,6 +489,8 @@ async fn ask_first(
 
 fn talk(door: &Door, peer: &Peer, meta: &Meta<'_>, answers: Answers) -> Talk {
     let mut talk = Talk::new(peer, meta.progress_token, answers);
+    // A door that closes takes all calls back.
+    talk.context.cancellation = door.closed.child_token();
     talk.context.changes = door.dispatcher.changes().clone();
     talk
 }
@@ -519,7 +522,7 @@ fn call_error(peer: &Peer, error: &CallError) -> Result<Value, RpcError> {
         _ => {
             let mut output = Output::error(error.to_string());
             let key = format!("{NAMESPACE}/error");
-            output.meta.insert(key, error.code().into());
+            output.insert_meta(key, error.code());
             Ok(call_result(peer, &output))
         }
     }
@@ -764,28 +767,47 @@ async fn set(
         let level = level_of(&level).ok_or_else(|| {
             RpcError::invalid_params(format!("there is no log level `{}`", rpc::shown(&level)))
         })?;
-        session.set_level(level);
-    } else {
-        let ReadParams { uri } = rpc::params(method, params)?;
-        let view = door.dispatcher.view();
-        let known = view
-            .resources(&peer.caller)
-            .any(|it| it.matches(&uri).is_some());
-        if method == "resources/unsubscribe" {
-            session.unsubscribe(&uri);
-        } else if known {
-            session.subscribe(&uri);
-        } else {
-            let uri = uri.into_owned();
-            return Err(read_error(peer, &ReadError::NotFound { uri }));
-        }
+        return change(door, session, move |it| it.level = Some(level)).await;
     }
-    door.sessions.save(session).await.map_err(|error| {
+    let ReadParams { uri } = rpc::params(method, params)?;
+    if method == "resources/unsubscribe" {
+        let unsubscribe = |it: &mut Kept| {
+            it.subscriptions.remove(&*uri);
+        };
+        return change(door, session, unsubscribe).await;
+    }
+    let known = {
+        let view = door.dispatcher.view();
+        let mut resources = view.resources(&peer.caller);
+        resources.any(|it| it.matches(&uri).is_some())
+    };
+    if !known {
+        let uri = uri.into_owned();
+        return Err(read_error(peer, &ReadError::NotFound { uri }));
+    }
+    let subscribe = |it: &mut Kept| {
+        it.subscriptions.insert(uri.to_string());
+    };
+    change(door, session, subscribe).await
+}
+
+async fn change(
+    door: &Door,
+    session: &Session,
+    change: impl Fn(&mut Kept) + Send + Sync,
+) -> Result<Value, RpcError> {
+    let changed = door.sessions.change(session, change).await;
+    let is_there = changed.map_err(|error| {
         tracing::error!(?error, "can't keep what a session asked for");
         RpcError::new(
             INTERNAL_ERROR,
             "the bridge can't keep this at the moment; try again",
         )
     })?;
+    if !is_there {
+        let message = "the session has just been ended; send `initialize` again";
+        return Err(RpcError::new(INVALID_REQUEST, message));
+    }
+    door.tell_others(News::Session(session.id.to_string()));
     Ok(json!({}))
 }

@@ -11,6 +11,7 @@ mod legacy;
 mod listen;
 mod methods;
 mod modern;
+mod news;
 mod peer;
 mod pipe;
 mod rpc;
@@ -19,7 +20,7 @@ mod session;
 mod stream;
 mod tasks;
 
-use crate::{skills::Skills, store::Store};
+use crate::{config::Limits, skills::Skills, store::Store};
 use axum::{
     Json, Router,
     body::Body,
@@ -33,7 +34,7 @@ use axum::{
     response::Response,
     routing::{any, get},
 };
-use gauge::Gauge;
+use gauge::{Entered, Gauge};
 use guard::Guard;
 use listen::Listeners;
 use rpc::{INTERNAL_ERROR, INVALID_REQUEST, Incoming, Message, RpcError};
@@ -48,9 +49,6 @@ use tool_runtime::{Caller, Dispatcher};
 
 /// The time between two looks for sessions that nobody uses.
 const SWEEP: Duration = Duration::from_mins(1);
-
-/// How many requests may be under way.
-const MOST_REQUESTS: usize = 1_024;
 
 /// What all clients come through.
 #[derive(Clone, Debug)]
@@ -68,33 +66,36 @@ struct Door {
     in_flight: Gauge,
     requests: Gauge,
     closed: CancellationToken,
-    max_body: usize,
+    /// Who looks after tasks has something to do after the door has closed.
+    tending: Gauge,
+    limits: Limits,
     /// Whether everyone sees the same: nobody needs a token.
     is_open: bool,
 }
 
 impl FrontDoor {
-    /// Makes the front door to a dispatcher. `key` seals what stateless clients carry; with a store, there are tasks, and sessions outlive the
-    /// process; a request's body may have `max_body` bytes; `is_open` says that nobody needs a token.
+    /// Makes the front door to a dispatcher. `key` seals what stateless clients carry; with a store, there are tasks, and
+    /// sessions outlive the process; `is_open` says that nobody needs a token.
     pub fn new(
         dispatcher: Arc<Dispatcher>,
         key: &[u8; 32],
         store: Option<Store>,
         skills: Option<Arc<Skills>>,
-        max_body: usize,
+        limits: Limits,
         is_open: bool,
     ) -> Self {
         Self(Arc::new(Door {
             dispatcher,
             skills,
             tasks: store.clone().map(|it| Arc::new(Tasks::new(it))),
-            sessions: Sessions::new(store),
+            sessions: Sessions::new(store, &limits),
             listeners: Listeners::default(),
             seal: Seal::new(key),
             in_flight: Gauge::default(),
             requests: Gauge::default(),
             closed: CancellationToken::new(),
-            max_body,
+            tending: Gauge::default(),
+            limits,
             is_open,
         }))
     }
@@ -102,13 +103,20 @@ impl FrontDoor {
     /// Looks after sessions and those who listen, until the door closes.
     pub fn tend(&self) {
         tokio::spawn(listen::spread(self.0.clone()));
-        tokio::spawn(tasks::tend(self.0.clone()));
+        let (door, tending) = (self.0.clone(), self.0.tending.enter());
+        tokio::spawn(async move {
+            tasks::tend(door).await;
+            drop(tending);
+        });
+        tokio::spawn(news::hear(self.0.clone()));
         let door = self.0.clone();
         tokio::spawn(async move {
-            let mut sweeps = tokio::time::interval(SWEEP);
+            let mut sweeps = tokio::time::interval(SWEEP.min(door.limits.session_idle));
+            let mut checks = tokio::time::interval(session::CHECKED);
             loop {
                 tokio::select! {
                     () = door.closed.cancelled() => return,
+                    _ = checks.tick() => door.check_sessions().await,
                     _ = sweeps.tick() => {
                         if let Err(error) = door.sessions.sweep().await {
                             tracing::error!(?error, "can't look after sessions");
@@ -129,9 +137,14 @@ impl FrontDoor {
         self.0.in_flight.count()
     }
 
-    /// Ends all streams and takes nothing any more.
+    /// Ends all streams, and takes the calls back that are under way.
     pub fn close(&self) {
         self.0.closed.cancel();
+    }
+
+    /// Waits until a closed door has left its tasks to other bridges.
+    pub async fn left(&self) {
+        self.0.tending.idle().await;
     }
 
     /// Serves one client over standard input and output, until it closes them.
@@ -196,21 +209,17 @@ async fn post(
 ) -> Result<Response, RpcError> {
     let headers = &parts.headers;
     let accepts = acceptable(headers)?;
-    let _under_way = door.requests.enter();
-    if door.requests.count() > MOST_REQUESTS {
+    let under_way = door.requests.enter();
+    if door.requests.count() > door.limits.requests {
         let message = "too many requests are under way; try again in a moment";
         let error = RpcError::new(INTERNAL_ERROR, message);
         return Err(error.with_status(StatusCode::SERVICE_UNAVAILABLE));
     }
-    let bytes = axum::body::to_bytes(body, door.max_body)
-        .await
-        .map_err(|_| {
-            let message = format!(
-                "the body is longer than {} bytes (setting `max_body`)",
-                door.max_body
-            );
-            refuse(StatusCode::PAYLOAD_TOO_LARGE, message)
-        })?;
+    let max_body = door.limits.max_body;
+    let bytes = axum::body::to_bytes(body, max_body).await.map_err(|_| {
+        let message = format!("the body is longer than {max_body} bytes (setting `max_body`)");
+        refuse(StatusCode::PAYLOAD_TOO_LARGE, message)
+    })?;
     let incoming = match rpc::parse(&bytes) {
         Ok(incoming) => incoming,
         Err(refused) => {
@@ -224,7 +233,7 @@ async fn post(
         _ => modern::is_meant(headers, None),
     };
     if is_modern {
-        return stateless(door, caller, headers, incoming, accepts).await;
+        return stateless(door, caller, headers, incoming, accepts, under_way).await;
     }
     if let Incoming::One(Message::Request(request)) = &incoming
         && request.method == "initialize"
@@ -254,7 +263,7 @@ async fn post(
             return Ok(stream::json(error.status, rpc::error_answer(id, &error)));
         }
     };
-    Ok(legacy::post(door, caller, &session, incoming, accepts).await)
+    Ok(legacy::post(door, caller, &session, incoming, accepts, under_way).await)
 }
 
 /// Answers a request of 2026-07-28.
@@ -264,6 +273,7 @@ async fn stateless(
     headers: &HeaderMap,
     incoming: Incoming,
     accepts: Accepts,
+    under_way: Entered,
 ) -> Result<Response, RpcError> {
     let request = match incoming {
         Incoming::One(Message::Request(request)) => request,
@@ -279,7 +289,11 @@ async fn stateless(
         }
     };
     let exchange = match modern::peer(door, caller, headers, &request) {
-        Ok(peer) => methods::exchange(door, &peer, request),
+        // Who only listens is no work.
+        Ok(peer) if request.method == "subscriptions/listen" => {
+            methods::exchange(door, &peer, request)
+        }
+        Ok(peer) => methods::exchange(door, &peer, request).holding(under_way),
         Err(error) => Exchange::known(request.id, Err(error)),
     };
     Ok(stream::respond(exchange, accepts).await)
@@ -318,7 +332,7 @@ async fn open_stream(door: &Door, caller: &Caller, parts: &Parts) -> Result<Resp
         return Err(refuse(StatusCode::NOT_ACCEPTABLE, message));
     }
     let session = legacy::session(door, caller, headers).await?;
-    Ok(legacy::listen(&session))
+    Ok(legacy::listen(door, &session))
 }
 
 async fn end_session(door: &Door, caller: &Caller, parts: &Parts) -> Result<Response, RpcError> {

@@ -1,25 +1,30 @@
 //! The sessions of clients up to 2025-11-25: entries of a map, kept in the store too, so that a client goes on after the
-//! bridge has restarted. Only a session with an open stream or a call under way has more than its entry.
+//! bridge has restarted, and at another bridge on the same store. Only a session with an open stream or a call under way
+//! has more than its entry.
 
 use super::rpc::{self, Answer};
-use crate::store::{DatabaseError, Store, StoredSession, now};
+use crate::{
+    config::Limits,
+    store::{DatabaseError, Store, StoredSession, now},
+};
 use serde_json::Value;
 use std::{
     collections::{BTreeSet, HashMap},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicI64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 use tokio::sync::{mpsc, oneshot};
 use tool_runtime::{Cancellation, Level};
 
-/// How long a session may be unused. At rest it costs little, and people come back after a weekend.
-pub(super) const IDLE: Duration = Duration::from_hours(72);
+/// How long an entry is taken to be as the store has it: what another bridge does to a session is seen after this time at
+/// the latest, and on PostgreSQL by the next request.
+pub(super) const CHECKED: Duration = Duration::from_secs(2);
 
-/// How many sessions there may be.
-pub(super) const MOST: usize = 20_000;
+/// How long an unused entry stays in memory where the store has it too.
+const RESTING: Duration = Duration::from_mins(10);
 
 /// How many messages may wait for a client that reads its stream slowly.
 const WAITING: usize = 64;
@@ -29,6 +34,10 @@ const WAITING: usize = 64;
 pub(super) struct Sessions {
     open: RwLock<HashMap<Box<str>, Arc<Session>>>,
     store: Option<Store>,
+    /// How many the store had when it was last counted, and what was opened and closed here since.
+    stored: AtomicUsize,
+    most: usize,
+    idle: Duration,
 }
 
 /// One client's session.
@@ -40,18 +49,20 @@ pub(super) struct Session {
     pub(super) version: Version,
     /// What the client can do, as JSON.
     pub(super) capabilities: Box<str>,
-    client_info: Box<str>,
-    created_at: i64,
     last_seen_at: AtomicI64,
+    /// When the entry was last as the store had it.
+    checked_at: AtomicI64,
     kept: Mutex<Kept>,
     live: Mutex<Option<Box<Live>>>,
 }
 
 /// What a client has asked for, and expects to stay.
-#[derive(Clone, Debug, Default)]
-struct Kept {
-    level: Option<Level>,
-    subscriptions: BTreeSet<String>,
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    pub(super) level: Option<Level>,
+    pub(super) subscriptions: BTreeSet<String>,
+    /// Counts what was changed here, so that what was read before is not put in its place.
+    changes: u32,
 }
 
 /// What only a session with a stream or a call has.
@@ -114,10 +125,13 @@ impl From<DatabaseError> for SessionError {
 }
 
 impl Sessions {
-    pub(super) fn new(store: Option<Store>) -> Self {
+    pub(super) fn new(store: Option<Store>, limits: &Limits) -> Self {
         Self {
             open: RwLock::default(),
             store,
+            stored: AtomicUsize::new(0),
+            most: limits.sessions,
+            idle: limits.session_idle,
         }
     }
 
@@ -129,23 +143,27 @@ impl Sessions {
         capabilities: String,
         client_info: String,
     ) -> Result<Arc<Session>, SessionError> {
-        if self.count() >= MOST {
+        let known = self.read().len().max(self.stored.load(Ordering::Relaxed));
+        if known >= self.most {
             return Err(SessionError::Full);
         }
         let time = now();
-        let session = Session {
-            id: new_id().into(),
-            principal: principal.into(),
-            version,
-            capabilities: capabilities.into(),
-            client_info: client_info.into(),
+        let stored = StoredSession {
+            id: new_id(),
+            principal: principal.to_owned(),
+            version: version.as_str().to_owned(),
+            client_info,
+            capabilities,
+            level: None,
+            subscriptions: BTreeSet::new(),
             created_at: time,
-            last_seen_at: AtomicI64::new(time),
-            kept: Mutex::default(),
-            live: Mutex::default(),
+            last_seen_at: time,
         };
-        let session = Arc::new(session);
-        self.save(&session).await?;
+        if let Some(store) = &self.store {
+            store.save_session(&stored).await?;
+            self.stored.fetch_add(1, Ordering::Relaxed);
+        }
+        let session = Arc::new(Session::new(stored, version));
         self.write().insert(session.id.clone(), session.clone());
         Ok(session)
     }
@@ -156,37 +174,34 @@ impl Sessions {
         id: &str,
         principal: &str,
     ) -> Result<Option<Arc<Session>>, SessionError> {
-        let open = self.read().get(id).cloned();
+        let time = now();
+        let open = {
+            let open = self.read();
+            let session = open.get(id);
+            // Under the lock, so that a sweep doesn't take it for unused.
+            if let Some(session) = session.filter(|it| *it.principal == *principal) {
+                session.last_seen_at.store(time, Ordering::Relaxed);
+            }
+            session.cloned()
+        };
         let found = match (open, &self.store) {
-            (Some(session), _) => Some(session),
+            // Where bridges share a database, the next request may come to any of them.
+            (Some(session), Some(store)) if store.has_others() || !session.is_checked(time) => {
+                self.check(store, session).await?
+            }
             (None, Some(store)) => match store.find_session(id).await? {
-                Some(stored) => self.restore(stored),
+                Some(stored) => self.restore(stored, time),
                 None => None,
             },
-            (None, None) => None,
+            (open, _) => open,
         };
-        let found = found.filter(|it| *it.principal == *principal);
-        if let Some(session) = &found {
-            session.last_seen_at.store(now(), Ordering::Relaxed);
-        }
-        Ok(found)
+        Ok(found.filter(|it| *it.principal == *principal))
     }
 
-    fn restore(&self, stored: StoredSession) -> Option<Arc<Session>> {
-        let session = Session {
-            id: stored.id.into(),
-            principal: stored.principal.into(),
-            version: Version::of(&stored.version)?,
-            capabilities: stored.capabilities.into(),
-            client_info: stored.client_info.into(),
-            created_at: stored.created_at,
-            last_seen_at: AtomicI64::new(stored.last_seen_at),
-            kept: Mutex::new(Kept {
-                level: stored.level.as_deref().and_then(level_of),
-                subscriptions: stored.subscriptions,
-            }),
-            live: Mutex::default(),
-        };
+    fn restore(&self, stored: StoredSession, time: i64) -> Option<Arc<Session>> {
+        let version = Version::of(&stored.version)?;
+        let session = Session::new(stored, version);
+        session.last_seen_at.store(time, Ordering::Relaxed);
         let mut open = self.write();
         // Two requests of one client may come at once after a restart.
         let session = open
@@ -195,59 +210,126 @@ impl Sessions {
         Some(session.clone())
     }
 
-    /// Keeps what a client has asked for.
-    pub(super) async fn save(&self, session: &Session) -> Result<(), SessionError> {
+    /// Brings an entry to what the store has; one that another bridge has ended ends here too.
+    async fn check(
+        &self,
+        store: &Store,
+        session: Arc<Session>,
+    ) -> Result<Option<Arc<Session>>, SessionError> {
+        let changes = session.kept().changes;
+        if let Some(stored) = store.find_session(&session.id).await? {
+            session.take(stored, changes);
+            return Ok(Some(session));
+        }
+        self.forget(&session);
+        Ok(None)
+    }
+
+    /// Checks the sessions that are busy, which may make no request for long.
+    pub(super) async fn check_busy(&self) -> Result<(), SessionError> {
         let Some(store) = &self.store else {
             return Ok(());
         };
-        let kept = session.kept().clone();
-        let stored = StoredSession {
-            id: session.id.to_string(),
-            principal: session.principal.to_string(),
-            version: session.version.as_str().to_owned(),
-            client_info: session.client_info.to_string(),
-            capabilities: session.capabilities.to_string(),
-            level: kept.level.map(|it| level_name(it).to_owned()),
-            subscriptions: kept.subscriptions,
-            created_at: session.created_at,
-            last_seen_at: session.last_seen_at.load(Ordering::Relaxed),
-        };
-        Ok(store.save_session(&stored).await?)
+        let time = now();
+        let busy: HashMap<String, (Arc<Session>, u32)> = self
+            .read()
+            .values()
+            .filter(|it| !it.is_checked(time) && it.is_busy())
+            .map(|it| (it.id.to_string(), (it.clone(), it.kept().changes)))
+            .collect();
+        let ids: Vec<&str> = busy.keys().map(String::as_str).collect();
+        let mut found: HashMap<String, StoredSession> = store
+            .find_sessions(&ids)
+            .await?
+            .into_iter()
+            .map(|it| (it.id.clone(), it))
+            .collect();
+        for (id, (session, changes)) in busy {
+            match found.remove(&id) {
+                Some(stored) => session.take(stored, changes),
+                None => self.forget(&session),
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the entry of a session checked before it is next used: another bridge has done something to it.
+    pub(super) fn doubt(&self, id: &str) {
+        if let Some(session) = self.read().get(id) {
+            session.checked_at.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Changes what a client has asked for. Says whether the session is still there.
+    pub(super) async fn change(
+        &self,
+        session: &Session,
+        change: impl Fn(&mut Kept) + Send + Sync,
+    ) -> Result<bool, SessionError> {
+        if let Some(store) = &self.store {
+            let of_stored = |stored: &mut StoredSession| {
+                let mut kept = Kept::of(stored);
+                change(&mut kept);
+                stored.level = kept.level.map(|it| level_name(it).to_owned());
+                stored.subscriptions = kept.subscriptions;
+            };
+            if !store.change_session(&session.id, of_stored).await? {
+                self.forget(session);
+                return Ok(false);
+            }
+        }
+        let mut kept = session.kept();
+        change(&mut kept);
+        kept.changes = kept.changes.wrapping_add(1);
+        Ok(true)
     }
 
     /// Ends a session: its streams close and its calls are stopped.
     pub(super) async fn close(&self, session: &Session) -> Result<(), SessionError> {
+        if let Some(store) = &self.store
+            && store.delete_session(&session.id).await?
+        {
+            let less = |count: usize| Some(count.saturating_sub(1));
+            let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
+            let _ = self.stored.fetch_update(set, fetch, less);
+        }
+        self.forget(session);
+        Ok(())
+    }
+
+    fn forget(&self, session: &Session) {
         self.write().remove(&session.id);
         session.end();
-        if let Some(store) = &self.store {
-            store.delete_session(&session.id).await?;
-        }
-        Ok(())
     }
 
     /// Forgets what nobody has used for long, and notes in the store what somebody has.
     pub(super) async fn sweep(&self) -> Result<(), SessionError> {
-        let since = now() - i64::try_from(IDLE.as_millis()).unwrap_or(i64::MAX);
+        let time = now();
+        let ago = |it: Duration| time - i64::try_from(it.as_millis()).unwrap_or(i64::MAX);
+        let since = ago(self.idle);
+        let resting_since = match &self.store {
+            Some(_) => since.max(ago(RESTING)),
+            None => since,
+        };
         let mut seen = Vec::new();
         self.write().retain(|id, session| {
-            let last_seen_at = session.last_seen_at.load(Ordering::Relaxed);
-            let stays = last_seen_at >= since || session.is_busy();
-            if stays {
-                seen.push((id.to_string(), last_seen_at));
-            } else {
-                session.end();
+            let is_busy = session.is_busy();
+            if is_busy {
+                session.last_seen_at.store(time, Ordering::Relaxed);
             }
-            stays
+            let last_seen_at = session.last_seen_at.load(Ordering::Relaxed);
+            if last_seen_at >= since {
+                seen.push((id.to_string(), last_seen_at));
+            }
+            is_busy || last_seen_at >= resting_since
         });
         if let Some(store) = &self.store {
             store.touch_sessions(&seen).await?;
             store.delete_sessions_idle_since(since).await?;
+            let count = usize::try_from(store.count_sessions().await?).unwrap_or(usize::MAX);
+            self.stored.store(count, Ordering::Relaxed);
         }
         Ok(())
-    }
-
-    pub(super) fn count(&self) -> usize {
-        self.read().len()
     }
 
     /// Returns the sessions that have a stream open.
@@ -266,7 +348,49 @@ impl Sessions {
     }
 }
 
+impl Kept {
+    fn of(stored: &mut StoredSession) -> Self {
+        Self {
+            level: stored.level.as_deref().and_then(level_of),
+            subscriptions: std::mem::take(&mut stored.subscriptions),
+            changes: 0,
+        }
+    }
+}
+
 impl Session {
+    fn new(mut stored: StoredSession, version: Version) -> Self {
+        let kept = Kept::of(&mut stored);
+        Self {
+            id: stored.id.into(),
+            principal: stored.principal.into(),
+            version,
+            capabilities: stored.capabilities.into(),
+            last_seen_at: AtomicI64::new(stored.last_seen_at),
+            checked_at: AtomicI64::new(now()),
+            kept: Mutex::new(kept),
+            live: Mutex::default(),
+        }
+    }
+
+    /// Says whether the entry is as the store has it, as far as anybody can tell. A clock that was put back says no.
+    fn is_checked(&self, time: i64) -> bool {
+        let age = time.abs_diff(self.checked_at.load(Ordering::Relaxed));
+        u128::from(age) < CHECKED.as_millis()
+    }
+
+    /// Takes what the store had, unless something was changed here since it was asked.
+    fn take(&self, mut stored: StoredSession, changes: u32) {
+        let mut kept = self.kept();
+        if kept.changes == changes {
+            *kept = Kept {
+                changes,
+                ..Kept::of(&mut stored)
+            };
+            self.checked_at.store(now(), Ordering::Relaxed);
+        }
+    }
+
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -289,18 +413,6 @@ impl Session {
     /// The least level that the client wants to read; everything, while it hasn't said.
     pub(super) fn level(&self) -> Level {
         self.kept().level.unwrap_or(Level::Debug)
-    }
-
-    pub(super) fn set_level(&self, level: Level) {
-        self.kept().level = Some(level);
-    }
-
-    pub(super) fn subscribe(&self, uri: &str) {
-        self.kept().subscriptions.insert(uri.to_owned());
-    }
-
-    pub(super) fn unsubscribe(&self, uri: &str) {
-        self.kept().subscriptions.remove(uri);
     }
 
     pub(super) fn is_subscribed(&self, uri: &str) -> bool {

@@ -9,7 +9,7 @@ use axum::{
     },
     response::Response,
 };
-use futures_util::{FutureExt as _, Stream, stream};
+use futures_util::{FutureExt as _, Stream, StreamExt as _, stream};
 use serde_json::{Value, value::RawValue};
 use std::{convert::Infallible, future::pending, time::Duration};
 use tokio::{
@@ -54,6 +54,16 @@ impl Exchange {
             cancellation: Cancellation::new(),
             outlives_client: false,
         }
+    }
+
+    /// Keeps something until the work has ended, which may be long after the client has gone.
+    pub(super) fn holding(mut self, held: impl Send + 'static) -> Self {
+        let work = self.work;
+        self.work = Box::pin(async move {
+            let _held = held;
+            work.await
+        });
+        self
     }
 
     /// Whether the client took it back with a notification: it gets no answer then.
@@ -188,7 +198,7 @@ fn streamed(exchange: Exchange, first: Option<Vec<u8>>, framing: Framing) -> Res
 
 /// A response of messages that belong to no request, with signs of life between; the first is sent at once, so that the
 /// client has its headers.
-pub(super) fn listening(messages: mpsc::Receiver<Vec<u8>>) -> Response {
+pub(super) fn listening(messages: mpsc::Receiver<Vec<u8>>, closed: Cancellation) -> Response {
     let signs = interval_at(Instant::now(), ALIVE);
     let frames = stream::unfold((messages, signs), async |(mut messages, mut signs)| {
         let frame = tokio::select! {
@@ -197,7 +207,9 @@ pub(super) fn listening(messages: mpsc::Receiver<Vec<u8>>) -> Response {
         };
         Some((Ok::<_, Infallible>(frame), (messages, signs)))
     });
-    of_events(Body::from_stream(frames))
+    of_events(Body::from_stream(
+        frames.take_until(closed.cancelled_owned()),
+    ))
 }
 
 /// A response of events, as they come.
@@ -255,7 +267,7 @@ async fn write(
         }
         let closed = async {
             if gone {
-                pending().await
+                pending::<()>().await;
             } else {
                 frames.closed().await;
             }

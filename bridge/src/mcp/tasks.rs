@@ -5,11 +5,12 @@ use super::{
     Door,
     conversation::{can_answer, fits},
     methods::{complete_result, sign},
+    news::News,
     peer::Peer,
     rpc::{self, INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY, RpcError},
     seal::Answers,
 };
-use crate::store::{NewTask, Outcome, Store, StoredTask, TaskStatus, now};
+use crate::store::{NewTask, Outcome, Presence, Store, StoredTask, TaskStatus, now};
 use axum::http::StatusCode;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
@@ -51,9 +52,8 @@ const ANSWERS: Duration = Duration::from_millis(500);
 /// The tasks that this process runs.
 #[derive(Debug)]
 pub(super) struct Tasks {
-    store: Store,
-    /// The name of this process among all bridges on the store.
-    owner: String,
+    pub(super) store: Store,
+    presence: Presence,
     running: Mutex<HashMap<String, Arc<Running>>>,
 }
 
@@ -67,11 +67,35 @@ struct Running {
 
 impl Tasks {
     pub(super) fn new(store: Store) -> Self {
-        let random = getrandom::u64().expect("the system has a source of randomness");
         Self {
+            presence: store.appear(),
             store,
-            owner: format!("{}-{random:016x}", std::process::id()),
             running: Mutex::default(),
+        }
+    }
+
+    /// The name of this process among all bridges on the store.
+    pub(super) fn name(&self) -> &str {
+        self.presence.name()
+    }
+
+    /// Tells a task of this process that an answer has come, or that it is to end.
+    pub(super) fn wake(&self, id: &str, cancel: bool) {
+        if let Some(running) = self.running().get(id) {
+            if cancel {
+                running.cancellation.cancel();
+            }
+            running.answered.notify_waiters();
+        }
+    }
+
+    /// Stops what this process runs and leaves it to other bridges, or to the next process.
+    async fn let_go(&self) {
+        if let Err(error) = self.store.release_tasks(self.name()).await {
+            tracing::error!(%error, "can't leave tasks to other bridges; they take them over later");
+        }
+        for running in self.running().values() {
+            running.cancellation.cancel();
         }
     }
 
@@ -164,7 +188,7 @@ async fn keep(tasks: &Tasks, job: &Job) -> Result<StoredTask, RpcError> {
         idempotent,
         ttl_ms: Some(KEPT_MS),
         poll_interval_ms: Some(POLL_MS),
-        owner: tasks.owner.clone(),
+        owner: tasks.name().to_owned(),
         lease_until: time + LEASE_MS,
     };
     tasks
@@ -216,7 +240,7 @@ fn failure(message: &str) -> String {
 async fn finish(tasks: &Tasks, id: &str, outcome: Outcome) {
     let finished = tasks
         .store
-        .finish_task(id, &tasks.owner, outcome, None, now())
+        .finish_task(id, tasks.name(), outcome, None, now())
         .await;
     if let Err(error) = finished {
         tracing::error!(%error, task = id, "can't keep how a task ended");
@@ -260,7 +284,7 @@ impl InTask {
             return Err(ClientError::Unsupported { method });
         }
         let lost = |reason: String| ClientError::Failed { reason };
-        let (store, owner) = (&self.tasks.store, &self.tasks.owner);
+        let (store, owner) = (&self.tasks.store, self.tasks.name());
         let request = json!({ "method": question.method, "params": question.params });
         let requests = Map::from_iter([(key.clone(), request)]);
         let asked = store.ask_task(&self.id, owner, &requests, now()).await;
@@ -352,11 +376,14 @@ pub(super) async fn answer(
     if method == "tasks/get" {
         return Ok(complete_result(peer, described(&task)));
     }
-    if let Some(running) = tasks.running().get(&*id) {
-        if method == "tasks/cancel" {
-            running.cancellation.cancel();
-        }
-        running.answered.notify_waiters();
+    let cancel = method == "tasks/cancel";
+    tasks.wake(&id, cancel);
+    if task.owner.as_deref().is_some_and(|it| it != tasks.name()) {
+        door.tell_others(if cancel {
+            News::TaskCancelled(task.id)
+        } else {
+            News::TaskAnswered(task.id)
+        });
     }
     Ok(complete_result(peer, json!({})))
 }
@@ -453,7 +480,7 @@ pub(super) async fn tend(door: Arc<Door>) {
     let mut looks = tokio::time::interval(LOOK);
     loop {
         tokio::select! {
-            () = door.closed.cancelled() => return,
+            () = door.closed.cancelled() => return tasks.let_go().await,
             _ = looks.tick() => {}
         }
         if let Err(error) = look(&door, tasks).await {
@@ -465,14 +492,15 @@ pub(super) async fn tend(door: Arc<Door>) {
 async fn look(door: &Arc<Door>, tasks: &Arc<Tasks>) -> Result<(), crate::store::DatabaseError> {
     let time = now();
     let until = time + LEASE_MS;
-    for renewed in tasks.store.renew_leases(&tasks.owner, until).await? {
+    for renewed in tasks.store.renew_leases(tasks.name(), until).await? {
         if renewed.cancel_requested
             && let Some(running) = tasks.running().get(&renewed.id)
         {
             running.cancellation.cancel();
         }
     }
-    for task in tasks.store.adopt_tasks(&tasks.owner, time, until).await? {
+    tasks.store.release_tasks_of_the_dead().await?;
+    for task in tasks.store.adopt_tasks(tasks.name(), time, until).await? {
         take_over(door, tasks, &task).await;
     }
     tasks.store.expire_tasks(time).await?;
@@ -486,21 +514,18 @@ async fn take_over(door: &Arc<Door>, tasks: &Arc<Tasks>, task: &StoredTask) {
         return;
     }
     let tool = door.dispatcher.view().shared_tool(&task.tool);
-    match tool.filter(|_| task.idempotent) {
-        Some(tool) => {
-            let (caller, capabilities) = read(&task.principal, &task.caller);
-            let conversation = InTask::new(tasks, task, capabilities.clone());
-            let job = Job {
-                tool,
-                arguments: task.arguments.clone(),
-                caller: Arc::new(caller),
-                capabilities,
-            };
-            run(door, tasks, &task.id, &job, conversation);
-        }
-        None => {
-            let message = "the bridge was restarted while the tool ran, and running it again might do something twice; start it again if that is right";
-            finish(tasks, &task.id, Outcome::Failed(failure(message))).await;
-        }
-    }
+    let Some(tool) = tool.filter(|_| task.idempotent) else {
+        let message = "the bridge was restarted while the tool ran, and running it again might do something twice; start it again if that is right";
+        finish(tasks, &task.id, Outcome::Failed(failure(message))).await;
+        return;
+    };
+    let (caller, capabilities) = read(&task.principal, &task.caller);
+    let conversation = InTask::new(tasks, task, capabilities.clone());
+    let job = Job {
+        tool,
+        arguments: task.arguments.clone(),
+        caller: Arc::new(caller),
+        capabilities,
+    };
+    run(door, tasks, &task.id, &job, conversation);
 }

@@ -6,6 +6,8 @@ mod data;
 mod folder;
 mod keys;
 mod migrations;
+mod others;
+mod presence;
 mod servers;
 mod service_token;
 mod sessions;
@@ -16,6 +18,8 @@ pub(crate) use folder::create as create_private_file;
 
 pub use data::{BackupError, ExportError, ImportError, Imported};
 pub use keys::{Key, KeyError};
+pub use others::Others;
+pub use presence::Presence;
 // Without `self`, the compiler also looks for a crate of this name, and links it.
 pub use self::servers::{MirroredServer, StoredServer, Switch};
 pub use service_token::{ServiceToken, ServiceTokenError, service_token};
@@ -60,6 +64,10 @@ const SQLITE_NOT_A_DATABASE: u32 = 26;
 pub struct Store {
     pool: AnyPool,
     kind: Kind,
+    /// The data folder, where the database is in it.
+    data: Option<Arc<Path>>,
+    /// The address, where the database has one.
+    url: Option<Secret>,
     token_changes: Arc<AtomicU64>,
 }
 
@@ -184,11 +192,11 @@ impl Store {
     }
 
     async fn open_file(data: &Path) -> Result<Self, OpenError> {
-        let path = folder::prepare(data)
+        let (data, path) = folder::prepare(data)
             .and_then(|data| {
                 let path = data.join(FILE_NAME);
                 folder::touch(&path)?;
-                Ok(path)
+                Ok((data, path))
             })
             .map_err(|source| OpenError::Folder {
                 folder: data.to_owned(),
@@ -220,7 +228,10 @@ impl Store {
             .await
             .map_err(connect)?;
         migrations::run(&pool, Kind::Sqlite, &database).await?;
-        Ok(Self::new(pool, Kind::Sqlite))
+        Ok(Self {
+            data: Some(data.into()),
+            ..Self::new(pool, Kind::Sqlite)
+        })
     }
 
     async fn open_url(url: &Secret) -> Result<Self, OpenError> {
@@ -239,13 +250,18 @@ impl Store {
             .await
             .map_err(connect)?;
         migrations::run(&pool, Kind::Postgres, &database).await?;
-        Ok(Self::new(pool, Kind::Postgres))
+        Ok(Self {
+            url: Some(url.clone()),
+            ..Self::new(pool, Kind::Postgres)
+        })
     }
 
     fn new(pool: AnyPool, kind: Kind) -> Self {
         Self {
             pool,
             kind,
+            data: None,
+            url: None,
             token_changes: Arc::default(),
         }
     }

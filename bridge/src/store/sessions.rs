@@ -15,7 +15,7 @@ macro_rules! columns {
 }
 
 /// How many sessions one statement touches: far fewer than either database takes.
-const TOUCHED_AT_ONCE: usize = 500;
+const AT_ONCE: usize = 500;
 
 /// A session, as the database keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +87,66 @@ impl Store {
         Ok(row.as_ref().map(session).transpose()?)
     }
 
+    /// Finds several sessions; what isn't there is left out.
+    pub async fn find_sessions(&self, ids: &[&str]) -> Result<Vec<StoredSession>, DatabaseError> {
+        let mut found = Vec::with_capacity(ids.len());
+        for some in ids.chunks(AT_ONCE) {
+            let places: Vec<String> = (1..=some.len()).map(|it| format!("${it}")).collect();
+            let sql = format!(
+                concat!("SELECT ", columns!(), " FROM sessions WHERE id IN ({})"),
+                places.join(", ")
+            );
+            let mut query = sqlx::query(AssertSqlSafe(sql)).persistent(false);
+            for id in some {
+                query = query.bind((*id).to_owned());
+            }
+            for row in query.fetch_all(&self.pool).await? {
+                found.push(session(&row)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Changes what a client has asked for, which others may do at the same time. Says whether the session is there.
+    pub async fn change_session(
+        &self,
+        id: &str,
+        change: impl Fn(&mut StoredSession) + Send,
+    ) -> Result<bool, DatabaseError> {
+        if !super::can_be_text(id) {
+            return Ok(false);
+        }
+        loop {
+            let row = sqlx::query(concat!(
+                "SELECT ",
+                columns!(),
+                " FROM sessions WHERE id = $1"
+            ))
+            .bind(id.to_owned())
+            .fetch_optional(&self.pool)
+            .await?;
+            let Some(row) = row else { return Ok(false) };
+            let before: String = row.try_get("subscriptions")?;
+            let mut session = session(&row)?;
+            let level = session.level.clone();
+            change(&mut session);
+            let changed = sqlx::query(
+                "UPDATE sessions SET level = $1, subscriptions = $2
+                 WHERE id = $3 AND subscriptions = $4 AND COALESCE(level, '') = $5",
+            )
+            .bind(session.level)
+            .bind(to_json(&session.subscriptions))
+            .bind(id.to_owned())
+            .bind(before)
+            .bind(level.unwrap_or_default())
+            .execute(&self.pool)
+            .await?;
+            if changed.rows_affected() > 0 {
+                return Ok(true);
+            }
+        }
+    }
+
     /// Notes when sessions last did something. What is known to be later stays, and what is gone stays gone.
     pub async fn touch_sessions(&self, seen: &[(String, i64)]) -> Result<(), DatabaseError> {
         let mut latest: BTreeMap<&str, i64> = BTreeMap::new();
@@ -95,7 +155,7 @@ impl Store {
             *known = (*known).max(*at);
         }
         let latest: Vec<(&str, i64)> = latest.into_iter().collect();
-        for some in latest.chunks(TOUCHED_AT_ONCE) {
+        for some in latest.chunks(AT_ONCE) {
             let sql = format!(
                 "WITH seen (id, at) AS (VALUES {})
                  UPDATE sessions SET last_seen_at = seen.at FROM seen

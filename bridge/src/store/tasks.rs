@@ -1,6 +1,7 @@
 //! Tasks of the protocol's extension for long calls, each run by one of the bridges on this database.
 //!
-//! A bridge holds a lease on what it runs. When it dies, the lease runs out and another bridge adopts the task.
+//! A bridge holds a lease on what it runs. When it stops, it lets go; when it dies, the lease runs out, or it is known to
+//! be dead before. Then another bridge adopts the task.
 
 use super::{DatabaseError, Store, from_json, to_json};
 use serde_json::{Map, Value};
@@ -413,6 +414,18 @@ impl Store {
         let mut renewed: Vec<Renewed> = rows.iter().map(renewed).collect::<Result<_, _>>()?;
         renewed.sort();
         Ok(renewed)
+    }
+
+    /// Lets go of everything that an owner runs, so that it is adopted at once. Returns how much it is.
+    pub async fn release_tasks(&self, owner: &str) -> Result<u64, DatabaseError> {
+        let released = sqlx::query(concat!(
+            "UPDATE tasks SET owner = NULL, lease_until = NULL, revision = revision + 1 WHERE owner = $1 AND ",
+            is_open!()
+        ))
+        .bind(owner.to_owned())
+        .execute(&self.pool)
+        .await?;
+        Ok(released.rows_affected())
     }
 
     /// Takes over the tasks whose lease has run out, the oldest first. Of several bridges that do so at once, each

@@ -180,6 +180,11 @@ impl Running {
         reply.expect("the server answers")
     }
 
+    /// Waits for the end of the exchange; `None` where the connection broke before the answer.
+    pub(crate) async fn end(self) -> Option<Reply> {
+        soon(self.reply).await.expect("the client doesn't panic")
+    }
+
     /// Takes the request back, as its era and transport do it; returns the answer, if one comes all the same.
     pub(crate) async fn cancel(self) -> Option<Reply> {
         if self.client.0.is_stateless() {
@@ -259,6 +264,16 @@ impl Client {
             said: Mutex::default(),
             asked: Mutex::default(),
         }))
+    }
+
+    /// The same client, with its session, at another address.
+    pub(crate) fn at(&self, url: &str) -> Self {
+        let line = Line::Http(Http {
+            client: plain_http(),
+            url: url.to_owned(),
+            session: Mutex::new(self.session()),
+        });
+        Self::over(line, self.0.profile.clone())
     }
 
     async fn greet(&self) {
@@ -391,6 +406,7 @@ impl Client {
         match &self.0.line {
             Line::Http(http) => {
                 let response = self.post(http, &message).await;
+                let response = response.expect("the bridge answers");
                 assert_eq!(response.status().as_u16(), 202, "{message}");
                 let body = response.text().await.expect("it ends");
                 assert_eq!(body, "", "{message}");
@@ -418,7 +434,7 @@ impl Client {
     }
 
     async fn exchange_http(&self, http: &Http, id: u64, message: Value) -> Option<(Value, u16)> {
-        let response = self.post(http, &message).await;
+        let response = self.post(http, &message).await.ok()?;
         let status = response.status().as_u16();
         let session = response.headers().get("mcp-session-id");
         let session = session.map(|it| it.to_str().expect("it is text").to_owned());
@@ -448,7 +464,7 @@ impl Client {
         None
     }
 
-    async fn post(&self, http: &Http, message: &Value) -> reqwest::Response {
+    async fn post(&self, http: &Http, message: &Value) -> reqwest::Result<reqwest::Response> {
         let mut post = http
             .client
             .post(&http.url)
@@ -463,7 +479,8 @@ impl Client {
                     post = post.header("mcp-method", method);
                 }
                 let params = &message["params"];
-                if let Some(name) = params["name"].as_str().or(params["uri"].as_str()) {
+                let named = ["name", "uri", "taskId"];
+                if let Some(name) = named.iter().find_map(|it| params[*it].as_str()) {
                     post = post.header("mcp-name", name);
                 }
             }
@@ -478,7 +495,7 @@ impl Client {
                 }
             }
         }
-        post.json(message).send().await.expect("the bridge answers")
+        post.json(message).send().await
     }
 
     /// Opens the stream of a legacy session; returns when it is open.
@@ -635,7 +652,7 @@ impl Inner {
         }
         let kind = result["resultType"].as_str();
         assert!(
-            matches!(kind, Some("complete" | "input_required")),
+            matches!(kind, Some("complete" | "input_required" | "task")),
             "{message}"
         );
         let is_cached =

@@ -127,6 +127,7 @@ fn a_file_says_everything() {
             max_output: 1000,
             max_body: 256,
             drain: Duration::from_millis(500),
+            ..Limits::default()
         }
     );
     assert_eq!(

@@ -10,6 +10,7 @@ mod cli;
 mod client;
 mod config;
 mod data;
+mod durable;
 mod guard;
 mod sample_servers;
 mod serving;

@@ -20,8 +20,8 @@ use tempfile::TempDir;
 
 /// A database that nobody else has.
 pub(crate) struct Database {
-    folder: TempDir,
-    url: Option<Secret>,
+    pub(crate) folder: TempDir,
+    pub(crate) url: Option<Secret>,
 }
 
 impl Database {
