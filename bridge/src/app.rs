@@ -10,6 +10,7 @@ use crate::{
         service_token,
     },
     telemetry::CallLog,
+    web,
 };
 use axum::{Router, serve::ListenerExt};
 use std::{collections::BTreeMap, io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
@@ -18,7 +19,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tool_runtime::{
     Caller, Dispatcher, Environment, Limits, Registry, RegistryError, Selection, SelectionError,
-    ServerSelection, View,
+    ServerSelection, Streams, View,
 };
 
 /// How long the answers of the last calls get to be sent. Without an open stream the end comes earlier.
@@ -183,6 +184,8 @@ pub struct Bridge {
     pub token_file: Option<PathBuf>,
     /// What can be called.
     pub dispatcher: Arc<Dispatcher>,
+    /// Which conversations are under way, as the host application says it.
+    pub streams: Arc<Streams>,
     /// Where it listens.
     pub address: SocketAddr,
 }
@@ -217,7 +220,9 @@ impl Bridge {
         );
         front_door.tend();
         let guard = mcp::guard::Guard::new(config, token, store);
-        let router = mcp::router(&front_door, guard);
+        let streams = Arc::new(Streams::default());
+        let further = web::routes(streams.clone());
+        let router = mcp::router(&front_door, guard, streams.clone(), further);
         Ok(Self {
             listener,
             router,
@@ -225,6 +230,7 @@ impl Bridge {
             drain: config.limits.drain,
             token_file,
             dispatcher,
+            streams,
             address,
         })
     }

@@ -11,6 +11,7 @@ pub mod secret;
 pub mod skills;
 pub mod store;
 mod telemetry;
+mod web;
 
 pub use app::{Bridge, StartError, dispatcher};
 pub use cli::main;

@@ -133,17 +133,12 @@ impl Conversation for Rerun {
             question.key = format!("question-{}", round.unnamed);
         }
         let given = self.answers.get(&question.key);
-        match given.filter(|it| fits(&question, it)) {
-            Some(answer) => {
-                round.used.insert(question.key, answer.clone());
-                let answer = answer.clone();
-                Box::pin(async { Ok(answer) })
-            }
-            None => {
-                round.missing.insert(question.key.clone(), question);
-                Box::pin(pending())
-            }
+        if let Some(answer) = given.filter(|it| fits(&question, it)).cloned() {
+            round.used.insert(question.key, answer.clone());
+            return Box::pin(async { Ok(answer) });
         }
+        round.missing.insert(question.key.clone(), question);
+        Box::pin(pending())
     }
 
     fn missing(&self) -> Option<InputRequired> {

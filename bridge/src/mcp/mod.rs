@@ -30,7 +30,7 @@ use axum::{
         header::{ALLOW, CONTENT_TYPE},
         request::Parts,
     },
-    middleware,
+    middleware::{self, Next},
     response::Response,
     routing::{any, get},
 };
@@ -45,7 +45,7 @@ use std::{io, sync::Arc, time::Duration};
 use stream::{Accepts, Exchange};
 use tasks::Tasks;
 use tokio_util::sync::CancellationToken;
-use tool_runtime::{Caller, Dispatcher};
+use tool_runtime::{Caller, Dispatcher, Streams};
 
 /// The time between two looks for sessions that nobody uses.
 const SWEEP: Duration = Duration::from_mins(1);
@@ -154,15 +154,36 @@ impl FrontDoor {
     }
 }
 
-/// The routes: `/mcp` behind the guard, `/healthz` before it.
-pub fn router(front_door: &FrontDoor, guard: Guard) -> Router {
+/// The routes: `/mcp` and further ones behind the guard, `/healthz` before it.
+pub fn router(
+    front_door: &FrontDoor,
+    guard: Guard,
+    streams: Arc<Streams>,
+    further: Router,
+) -> Router {
     let guard = Arc::new(guard);
     Router::new()
         .route("/mcp", any(serve))
         .with_state(front_door.0.clone())
-        .layer(middleware::from_fn_with_state(guard.clone(), guard::admit))
-        .layer(middleware::from_fn_with_state(guard, cors::allow))
+        .merge(further)
+        .route_layer(middleware::from_fn_with_state(streams, identify))
+        .route_layer(middleware::from_fn_with_state(guard.clone(), guard::admit))
+        .route_layer(middleware::from_fn_with_state(guard, cors::allow))
         .route("/healthz", get(health))
+}
+
+/// Finds out which conversation a call comes from that doesn't say so.
+async fn identify(
+    State(streams): State<Arc<Streams>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    if let Some(caller) = request.extensions_mut().get_mut::<Arc<Caller>>()
+        && caller.session.is_empty()
+    {
+        streams.identify(Arc::make_mut(caller));
+    }
+    next.run(request).await
 }
 
 async fn health() -> Json<serde_json::Value> {

@@ -149,13 +149,11 @@ fn matches_header(headers: &HeaderMap, name: &HeaderName, body: &str) -> Result<
 fn single<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h HeaderValue>, RpcError> {
     let mut sent = headers.get_all(name).iter();
     let header = sent.next();
-    match sent.next() {
-        None => Ok(header),
-        Some(_) => {
-            let message = format!("the header `{name}` is there more than once");
-            Err(bad_request(HEADER_MISMATCH, message))
-        }
+    if sent.next().is_some() {
+        let message = format!("the header `{name}` is there more than once");
+        return Err(bad_request(HEADER_MISMATCH, message));
     }
+    Ok(header)
 }
 
 /// The text of a header: as it stands, or in base64 behind the protocol's mark.

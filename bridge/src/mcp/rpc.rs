@@ -61,7 +61,7 @@ pub(super) struct Answer {
 pub(super) struct RpcError {
     pub(super) code: i64,
     pub(super) message: String,
-    pub(super) data: Option<Value>,
+    pub(super) data: Option<Box<Value>>,
     /// The HTTP status that goes with it, where the era has one.
     pub(super) status: StatusCode,
 }
@@ -93,7 +93,7 @@ impl RpcError {
     }
 
     pub(super) fn with_data(mut self, data: Value) -> Self {
-        self.data = Some(data);
+        self.data = Some(Box::new(data));
         self
     }
 
@@ -254,7 +254,7 @@ pub(super) fn answer(id: &RawValue, outcome: &Result<Value, RpcError>) -> Vec<u8
 pub(super) fn error_answer(id: Option<&RawValue>, error: &RpcError) -> Vec<u8> {
     let mut body = json!({ "code": error.code, "message": error.message });
     if let Some(data) = &error.data {
-        body["data"] = data.clone();
+        body["data"] = (**data).clone();
     }
     let answer = json!({ "jsonrpc": "2.0", "id": id, "error": body });
     answer.to_string().into_bytes()

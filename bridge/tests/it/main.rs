@@ -21,5 +21,6 @@ mod store_keys;
 mod store_servers;
 mod store_sessions;
 mod store_tasks;
+mod streams;
 mod tidy;
 mod wire;
