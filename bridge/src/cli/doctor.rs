@@ -119,14 +119,7 @@ async fn servers(config: &Config, variables: &BTreeMap<String, String>) -> Vec<F
     let mut findings = vec![Finding::good("servers", says)];
     for server in view.servers() {
         if let Some(unavailable) = &server.unavailable {
-            let way = unavailable.variable.as_ref();
-            let way = way
-                .map(|it| format!("; set `{it}` if you want it"))
-                .unwrap_or_default();
-            let says = format!(
-                "`{}` is not available: {}{way}",
-                server.name, unavailable.reason
-            );
+            let says = format!("`{}` is not available: {}", server.name, unavailable.reason);
             findings.push(Finding::note("server", says));
         }
     }
