@@ -2,28 +2,19 @@
 
 use super::{
     Door,
-    conversation::{Rerun, required_capabilities},
+    calls::{self, ReadParams, read_error},
     news::News,
-    peer::{Era, Meta, Peer, Round, Talk},
-    rpc::{
-        self, INTERNAL_ERROR, INVALID_REQUEST, MISSING_CAPABILITY, RESOURCE_NOT_FOUND, Request,
-        RpcError,
-    },
-    seal::{Answers, Binding},
+    peer::{Era, Peer},
+    rpc::{self, INTERNAL_ERROR, INVALID_REQUEST, Request, RpcError},
     session::{Kept, Session, Version, level_of},
-    stream::{Exchange, Work},
+    stream::Exchange,
     tasks,
 };
-use crate::{skills::SkillError, store::now};
-use axum::http::StatusCode;
-use futures_util::{FutureExt as _, future::BoxFuture};
+use crate::skills::SkillError;
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
-use std::{borrow::Cow, collections::BTreeMap, future::Future, sync::Arc};
-use tool_runtime::{
-    self as runtime, Body, CallError, Content, Context, InputRequired, Listed, Message, NAMESPACE,
-    Output, ReadError, Role, Server, TaskSupport, export::mcp,
-};
+use std::{borrow::Cow, future::Future, sync::Arc};
+use tool_runtime::{self as runtime, Listed, NAMESPACE, ReadError, Server, export::mcp};
 
 /// How many items a page of a list has. All known clients ask for further pages; a page is still long, since not all
 /// did so always.
@@ -37,9 +28,9 @@ pub(super) fn exchange(door: &Arc<Door>, peer: &Peer, request: Request) -> Excha
     let Request { id, method, params } = request;
     let params = params.as_deref();
     let started = match method.as_str() {
-        "tools/call" => call_tool(door, peer, params),
-        "resources/read" => read_resource(door, peer, params),
-        "prompts/get" => get_prompt(door, peer, params),
+        "tools/call" => calls::call_tool(door, peer, params),
+        "resources/read" => calls::read_resource(door, peer, params),
+        "prompts/get" => calls::get_prompt(door, peer, params),
         "subscriptions/listen" if peer.is_modern() => {
             return super::listen::exchange(door, peer, id, params);
         }
@@ -136,14 +127,14 @@ struct SkillParams<'a> {
 }
 
 /// Runs what reads files where it holds nobody up.
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, RpcError> + Send + 'static,
 ) -> Result<T, RpcError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|_| Err(RpcError::new(INTERNAL_ERROR, "reading ended in the middle")))
 }
 
-fn skill_error(error: &SkillError) -> RpcError {
+pub(super) fn skill_error(error: &SkillError) -> RpcError {
     let error_of = RpcError::new(error.code().into(), error.to_string());
     match error.uri() {
         Some(uri) => error_of.with_data(json!({ "uri": uri })),
@@ -265,7 +256,7 @@ pub(super) fn sign(result: &mut Value) {
 }
 
 /// Says how long a result may be kept, and by whom. With tokens it depends on the caller.
-fn hint(door: &Door, peer: &Peer, result: &mut Value) {
+pub(super) fn hint(door: &Door, peer: &Peer, result: &mut Value) {
     if peer.is_modern() {
         result["ttlMs"] = 0.into();
         let scope = if door.is_open { "public" } else { "private" };
@@ -339,353 +330,6 @@ fn described_resource(resource: &runtime::Resource, address: &str) -> Value {
         described["mimeType"] = mime_type.as_str().into();
     }
     described
-}
-
-/// What a call brings besides its name: the answers of a stateless client.
-#[derive(Default, Deserialize)]
-struct RoundParams<'a> {
-    #[serde(default, rename = "inputResponses")]
-    input_responses: Option<Map<String, Value>>,
-    #[serde(borrow, default, rename = "requestState")]
-    request_state: Option<Cow<'a, str>>,
-}
-
-/// Puts the answers of this round to those of the rounds before.
-fn round(
-    door: &Door,
-    peer: &Peer,
-    method: &str,
-    name: &str,
-    arguments: &str,
-    params: Option<&RawValue>,
-) -> Result<Round, RpcError> {
-    let binding = Binding::new(&peer.caller.principal, method, name, arguments);
-    let mut answers = Answers::new();
-    if peer.is_modern() {
-        let sent: RoundParams<'_> = rpc::params(method, params)?;
-        if let Some(state) = &sent.request_state {
-            answers = door.seal.open(state, &binding, now())?;
-        }
-        answers.extend(sent.input_responses.into_iter().flatten());
-    }
-    Ok(Round { binding, answers })
-}
-
-/// The result that asks the client's questions; the answers that the call has used go along, sealed.
-fn ask(door: &Door, talk: Option<&Rerun>, binding: &Binding, required: &InputRequired) -> Value {
-    let questions = required.questions.iter().map(|it| {
-        let question = json!({ "method": it.method, "params": it.params });
-        (it.key.clone(), question)
-    });
-    let questions: Map<String, Value> = questions.collect();
-    let mut result = json!({ "resultType": "input_required" });
-    if !questions.is_empty() {
-        result["inputRequests"] = questions.into();
-    }
-    let state = match (&required.state, talk) {
-        (Some(state), _) => Some(state.clone()),
-        (None, Some(talk)) => Some(door.seal.seal(talk.used(), binding, now())),
-        (None, None) => None,
-    };
-    if let Some(state) = state {
-        result["requestState"] = state.into();
-    }
-    sign(&mut result);
-    result
-}
-
-#[derive(Deserialize)]
-struct CallParams<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    #[serde(borrow, default)]
-    arguments: Option<&'a RawValue>,
-}
-
-fn call_tool(
-    door: &Arc<Door>,
-    peer: &Peer,
-    params: Option<&RawValue>,
-) -> Result<(Talk, Work), RpcError> {
-    let CallParams { name, arguments } = rpc::params("tools/call", params)?;
-    let arguments = arguments.map_or("", RawValue::get);
-    if !(arguments.is_empty() || arguments == "null" || arguments.starts_with('{')) {
-        return Err(RpcError::invalid_params(
-            "the `arguments` of `tools/call` must be an object",
-        ));
-    }
-    let Round { binding, answers } = round(door, peer, "tools/call", &name, arguments, params)?;
-    let meta = Meta::of(params)?.unwrap_or_default();
-    let talk = talk(door, peer, &meta, answers);
-    let (door, peer, context, rerun) = (
-        door.clone(),
-        peer.clone(),
-        talk.context.clone(),
-        talk.rerun.clone(),
-    );
-    let (name, arguments) = (name.into_owned(), arguments.to_owned());
-    let view = door.dispatcher.view();
-    if let Some(tool) = view.reached_tool(&name, &peer.caller)
-        && tasks::applies(&door, &peer, tool)?
-        && let Some(tasks) = door.tasks.clone()
-        && let Era::Modern { capabilities, .. } = &peer.era
-    {
-        let full_name = runtime::full_name(&tool.server, &tool.name);
-        let job = tasks::Job {
-            tool: view
-                .shared_tool(&full_name)
-                .expect("the view knows its own tool"),
-            arguments,
-            caller: peer.caller.clone(),
-            capabilities: capabilities.clone(),
-        };
-        let asks_first = job.tool.task == Some(TaskSupport::AsksFirst);
-        let work: Work = if let Some(rerun) = rerun.filter(|_| asks_first) {
-            Box::pin(ask_first(door, tasks, job, context, rerun, binding))
-        } else {
-            Box::pin(async move { tasks::start(&door, &tasks, job).await })
-        };
-        return Ok((talk, work));
-    }
-    let work = async move {
-        let _in_flight = door.in_flight.enter();
-        match door.dispatcher.call(&name, &arguments, &context).await {
-            Ok(Output {
-                input_required: Some(required),
-                ..
-            }) => Ok(ask(&door, rerun.as_deref(), &binding, &required)),
-            Ok(output) => Ok(call_result(&peer, &output)),
-            Err(error) => call_error(&peer, &error),
-        }
-    };
-    Ok((talk, Box::pin(work)))
-}
-
-/// Runs a call until it has asked everything; then it goes on as a task.
-async fn ask_first(
-    door: Arc<Door>,
-    tasks: Arc<tasks::Tasks>,
-    job: tasks::Job,
-    mut context: Context,
-    rerun: Arc<Rerun>,
-    binding: Binding,
-) -> Result<Value, RpcError> {
-    context.limit = Some(tasks::LIMIT);
-    let cancellation = context.cancellation.clone();
-    let name = runtime::full_name(&job.tool.server, &job.tool.name);
-    let (dispatcher, arguments) = (door.dispatcher.clone(), job.arguments.clone());
-    let mut call: BoxFuture<'static, _> =
-        Box::pin(async move { dispatcher.call(&name, &arguments, &context).await });
-    let call = match (&mut call).now_or_never() {
-        Some(Ok(Output {
-            input_required: Some(required),
-            ..
-        })) => return Ok(ask(&door, Some(&*rerun), &binding, &required)),
-        Some(ended) => Box::pin(std::future::ready(ended)),
-        None => call,
-    };
-    tasks::go_on(&tasks, job, cancellation, call).await
-}
-
-fn talk(door: &Door, peer: &Peer, meta: &Meta<'_>, answers: Answers) -> Talk {
-    let mut talk = Talk::new(peer, meta.progress_token, answers);
-    // A door that closes takes all calls back.
-    talk.context.cancellation = door.closed.child_token();
-    talk.context.changes = door.dispatcher.changes().clone();
-    talk
-}
-
-fn call_result(peer: &Peer, output: &Output) -> Value {
-    let mut result = mcp::result(output);
-    // Clients before 2025-06-18 know no structured output.
-    if peer.version().is_some_and(|it| it < Version::V2025_06_18)
-        && let Value::Object(result) = &mut result
-    {
-        result.remove("structuredContent");
-    }
-    complete_result(peer, result)
-}
-
-/// A call that did not happen: a name that means nothing is an error of the protocol, everything else is told to the
-/// model as the tool's result.
-fn call_error(peer: &Peer, error: &CallError) -> Result<Value, RpcError> {
-    match error {
-        CallError::Unknown { .. } | CallError::Ambiguous(_) => {
-            let data = json!({ "code": error.code() });
-            Err(RpcError::invalid_params(error.to_string()).with_data(data))
-        }
-        CallError::ClientLacks { method, .. } if peer.is_modern() => {
-            Err(RpcError::new(MISSING_CAPABILITY, error.to_string())
-                .with_data(required_capabilities(method))
-                .with_status(StatusCode::BAD_REQUEST))
-        }
-        _ => {
-            let mut output = Output::error(error.to_string());
-            let key = format!("{NAMESPACE}/error");
-            output.insert_meta(key, error.code());
-            Ok(call_result(peer, &output))
-        }
-    }
-}
-
-#[derive(Deserialize)]
-struct ReadParams<'a> {
-    #[serde(borrow)]
-    uri: Cow<'a, str>,
-}
-
-fn read_resource(
-    door: &Arc<Door>,
-    peer: &Peer,
-    params: Option<&RawValue>,
-) -> Result<(Talk, Work), RpcError> {
-    let ReadParams { uri } = rpc::params("resources/read", params)?;
-    let Round { binding, answers } = round(door, peer, "resources/read", &uri, "", params)?;
-    let meta = Meta::of(params)?.unwrap_or_default();
-    let talk = talk(door, peer, &meta, answers);
-    let (door, peer, context, rerun) = (
-        door.clone(),
-        peer.clone(),
-        talk.context.clone(),
-        talk.rerun.clone(),
-    );
-    let uri = uri.into_owned();
-    let work = async move {
-        let _in_flight = door.in_flight.enter();
-        if let Some(skills) = door.skills.clone() {
-            let asked = uri.clone();
-            let look = move || {
-                skills
-                    .read(&asked)
-                    .transpose()
-                    .map_err(|it| skill_error(&it))
-            };
-            if let Some(contents) = blocking(look).await? {
-                let mut result = json!({ "contents": [contents.into_value()] });
-                hint(&door, &peer, &mut result);
-                return Ok(complete_result(&peer, result));
-            }
-        }
-        match door.dispatcher.read(&uri, &context).await {
-            Ok(output) => Ok(read_result(&door, &peer, &uri, &context, &output)),
-            Err(ReadError::InputRequired(required)) => {
-                Ok(ask(&door, rerun.as_deref(), &binding, &required))
-            }
-            Err(error) => Err(read_error(&peer, &error)),
-        }
-    };
-    Ok((talk, Box::pin(work)))
-}
-
-fn read_result(door: &Door, peer: &Peer, uri: &str, context: &Context, output: &Output) -> Value {
-    let view = door.dispatcher.view();
-    let resource = view.resource(uri, &context.caller);
-    let mime_type = resource.and_then(|it| it.mime_type.as_deref());
-    let contents = output.content.iter().map(|it| contents(uri, mime_type, it));
-    let contents: Vec<Value> = contents.collect();
-    let mut result = json!({ "contents": contents });
-    hint(door, peer, &mut result);
-    complete_result(peer, result)
-}
-
-fn contents(uri: &str, mime_type: Option<&str>, content: &Content) -> Value {
-    match content {
-        Content::Resource {
-            uri,
-            mime_type,
-            body,
-        } => mcp::resource(uri, mime_type.as_deref(), body),
-        Content::Image { data, mime_type } | Content::Audio { data, mime_type } => {
-            mcp::resource(uri, Some(mime_type), &Body::Blob(data.clone()))
-        }
-        Content::Link { uri: target, .. } => {
-            mcp::resource(uri, Some("text/uri-list"), &Body::Text(target.clone()))
-        }
-        other => {
-            let text = other.as_text().unwrap_or_default().to_owned();
-            mcp::resource(uri, mime_type, &Body::Text(text))
-        }
-    }
-}
-
-fn read_error(peer: &Peer, error: &ReadError) -> RpcError {
-    let message = error.to_string();
-    match error {
-        ReadError::NotFound { uri } => {
-            let error = if peer.is_modern() {
-                RpcError::invalid_params(message)
-            } else {
-                RpcError::new(RESOURCE_NOT_FOUND, message)
-            };
-            error.with_data(json!({ "uri": uri }))
-        }
-        ReadError::UnknownPrompt { .. }
-        | ReadError::Ambiguous(_)
-        | ReadError::MissingArgument { .. } => RpcError::invalid_params(message),
-        _ => RpcError::new(INTERNAL_ERROR, message),
-    }
-}
-
-#[derive(Deserialize)]
-struct PromptParams<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    #[serde(default)]
-    arguments: Option<BTreeMap<String, Value>>,
-}
-
-fn get_prompt(
-    door: &Arc<Door>,
-    peer: &Peer,
-    params: Option<&RawValue>,
-) -> Result<(Talk, Work), RpcError> {
-    let PromptParams { name, arguments } = rpc::params("prompts/get", params)?;
-    let arguments: BTreeMap<String, String> = arguments
-        .into_iter()
-        .flatten()
-        .map(|(name, value)| (name, text(value)))
-        .collect();
-    let digest = json!(arguments).to_string();
-    let Round { binding, answers } = round(door, peer, "prompts/get", &name, &digest, params)?;
-    let meta = Meta::of(params)?.unwrap_or_default();
-    let talk = talk(door, peer, &meta, answers);
-    let (door, peer, context, rerun) = (
-        door.clone(),
-        peer.clone(),
-        talk.context.clone(),
-        talk.rerun.clone(),
-    );
-    let name = name.into_owned();
-    let work = async move {
-        let _in_flight = door.in_flight.enter();
-        match door.dispatcher.prompt(&name, arguments, &context).await {
-            Ok(messages) => Ok(complete_result(&peer, prompt_result(&messages))),
-            Err(ReadError::InputRequired(required)) => {
-                Ok(ask(&door, rerun.as_deref(), &binding, &required))
-            }
-            Err(error) => Err(read_error(&peer, &error)),
-        }
-    };
-    Ok((talk, Box::pin(work)))
-}
-
-/// The protocol wants text here; some clients send numbers.
-fn text(value: Value) -> String {
-    match value {
-        Value::String(text) => text,
-        other => other.to_string(),
-    }
-}
-
-fn prompt_result(messages: &[Message]) -> Value {
-    let messages = messages.iter().map(|it| {
-        let role = match it.role {
-            Role::User => "user",
-            Role::Assistant => "assistant",
-        };
-        json!({ "role": role, "content": mcp::content(&it.content) })
-    });
-    json!({ "messages": messages.collect::<Vec<_>>() })
 }
 
 #[derive(Deserialize)]

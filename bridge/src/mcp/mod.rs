@@ -3,6 +3,7 @@
 //! A request comes through `guard` (who is calling), `rpc` (what the body holds), and `modern` or `legacy` (what this
 //! era wants of it), to `methods`, which knows no era but for the shape of an answer. `stream` sends the answer.
 
+mod calls;
 mod conversation;
 mod cors;
 mod gauge;

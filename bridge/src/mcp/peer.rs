@@ -3,7 +3,7 @@
 use super::{
     conversation::{OnStream, Rerun},
     rpc::{self, RpcError},
-    seal::{Answers, Binding},
+    seal::Answers,
     session::{Session, Version, level_of},
     stream::{Exchange, Work},
 };
@@ -102,12 +102,6 @@ impl<'a> Meta<'a> {
             ))),
         }
     }
-}
-
-/// The answers that a stateless client sent along, and what its state is bound to.
-pub(super) struct Round {
-    pub(super) binding: Binding,
-    pub(super) answers: Answers,
 }
 
 /// A call that may talk while it runs.

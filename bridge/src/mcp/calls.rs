@@ -1,0 +1,376 @@
+//! Calls: what runs a tool, reads a resource or makes a prompt, and may ask and say something meanwhile.
+
+use super::{
+    Door,
+    conversation::{Rerun, required_capabilities},
+    methods::{blocking, complete_result, hint, sign, skill_error},
+    peer::{Era, Meta, Peer, Talk},
+    rpc::{self, INTERNAL_ERROR, MISSING_CAPABILITY, RESOURCE_NOT_FOUND, RpcError},
+    seal::{Answers, Binding},
+    session::Version,
+    stream::Work,
+    tasks,
+};
+use crate::store::now;
+use axum::http::StatusCode;
+use futures_util::{FutureExt as _, future::BoxFuture};
+use serde::Deserialize;
+use serde_json::{Map, Value, json, value::RawValue};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
+use tool_runtime::{
+    self as runtime, Body, CallError, Content, Context, InputRequired, Message, NAMESPACE, Output,
+    ReadError, Role, TaskSupport, export::mcp,
+};
+
+/// What a call brings besides its name: the answers of a stateless client.
+#[derive(Default, Deserialize)]
+struct RoundParams<'a> {
+    #[serde(default, rename = "inputResponses")]
+    input_responses: Option<Map<String, Value>>,
+    #[serde(borrow, default, rename = "requestState")]
+    request_state: Option<Cow<'a, str>>,
+}
+
+/// A call that is about to run.
+struct Call {
+    door: Arc<Door>,
+    peer: Peer,
+    context: Context,
+    /// The questions of a stateless call.
+    rerun: Option<Arc<Rerun>>,
+    /// What a state is bound to that the client carries to the next round.
+    binding: Binding,
+}
+
+/// Prepares a call of what `name` names; its answers are those of this round and of the rounds before.
+fn prepare(
+    door: &Arc<Door>,
+    peer: &Peer,
+    method: &str,
+    name: &str,
+    arguments: &str,
+    params: Option<&RawValue>,
+) -> Result<(Talk, Call), RpcError> {
+    let binding = Binding::new(&peer.caller.principal, method, name, arguments);
+    let mut answers = Answers::new();
+    if peer.is_modern() {
+        let sent: RoundParams<'_> = rpc::params(method, params)?;
+        if let Some(state) = &sent.request_state {
+            answers = door.seal.open(state, &binding, now())?;
+        }
+        answers.extend(sent.input_responses.into_iter().flatten());
+    }
+    let meta = Meta::of(params)?.unwrap_or_default();
+    let mut talk = Talk::new(peer, meta.progress_token, answers);
+    // A door that closes takes all calls back.
+    talk.context.cancellation = door.closed.child_token();
+    talk.context.changes = door.dispatcher.changes().clone();
+    let call = Call {
+        door: door.clone(),
+        peer: peer.clone(),
+        context: talk.context.clone(),
+        rerun: talk.rerun.clone(),
+        binding,
+    };
+    Ok((talk, call))
+}
+
+impl Call {
+    /// The result that asks the client's questions; the answers that the call has used go along, sealed.
+    fn ask(&self, required: &InputRequired) -> Value {
+        let questions = required.questions.iter().map(|it| {
+            let question = json!({ "method": it.method, "params": it.params });
+            (it.key.clone(), question)
+        });
+        let questions: Map<String, Value> = questions.collect();
+        let mut result = json!({ "resultType": "input_required" });
+        if !questions.is_empty() {
+            result["inputRequests"] = questions.into();
+        }
+        let used = self.rerun.as_ref().map(|it| it.used());
+        let sealed = || Some(self.door.seal.seal(used?, &self.binding, now()));
+        if let Some(state) = required.state.clone().or_else(sealed) {
+            result["requestState"] = state.into();
+        }
+        sign(&mut result);
+        result
+    }
+}
+
+#[derive(Deserialize)]
+struct CallParams<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
+}
+
+pub(super) fn call_tool(
+    door: &Arc<Door>,
+    peer: &Peer,
+    params: Option<&RawValue>,
+) -> Result<(Talk, Work), RpcError> {
+    let CallParams { name, arguments } = rpc::params("tools/call", params)?;
+    let arguments = arguments.map_or("", RawValue::get);
+    if !(arguments.is_empty() || arguments == "null" || arguments.starts_with('{')) {
+        return Err(RpcError::invalid_params(
+            "the `arguments` of `tools/call` must be an object",
+        ));
+    }
+    let (talk, call) = prepare(door, peer, "tools/call", &name, arguments, params)?;
+    let (name, arguments) = (name.into_owned(), arguments.to_owned());
+    let view = door.dispatcher.view();
+    if let Some(tool) = view.reached_tool(&name, &peer.caller)
+        && tasks::applies(door, peer, tool)?
+        && let Some(tasks) = door.tasks.clone()
+        && let Era::Modern { capabilities, .. } = &peer.era
+    {
+        let full_name = runtime::full_name(&tool.server, &tool.name);
+        let job = tasks::Job {
+            tool: view
+                .shared_tool(&full_name)
+                .expect("the view knows its own tool"),
+            arguments,
+            caller: peer.caller.clone(),
+            capabilities: capabilities.clone(),
+        };
+        let work: Work = if job.tool.task == Some(TaskSupport::AsksFirst) {
+            Box::pin(ask_first(call, tasks, job))
+        } else {
+            Box::pin(async move { tasks::start(&call.door, &tasks, job).await })
+        };
+        return Ok((talk, work));
+    }
+    let work = async move {
+        let (dispatcher, context) = (&call.door.dispatcher, &call.context);
+        let _in_flight = call.door.in_flight.enter();
+        match dispatcher.call(&name, &arguments, context).await {
+            Ok(Output {
+                input_required: Some(required),
+                ..
+            }) => Ok(call.ask(&required)),
+            Ok(output) => Ok(call_result(&call.peer, &output)),
+            Err(error) => call_error(&call.peer, &error),
+        }
+    };
+    Ok((talk, Box::pin(work)))
+}
+
+/// Runs a call until it has asked everything; then it goes on as a task.
+async fn ask_first(
+    mut call: Call,
+    tasks: Arc<tasks::Tasks>,
+    job: tasks::Job,
+) -> Result<Value, RpcError> {
+    call.context.limit = Some(tasks::LIMIT);
+    let context = call.context.clone();
+    let cancellation = context.cancellation.clone();
+    let name = runtime::full_name(&job.tool.server, &job.tool.name);
+    let (dispatcher, arguments) = (call.door.dispatcher.clone(), job.arguments.clone());
+    let mut running: BoxFuture<'static, _> =
+        Box::pin(async move { dispatcher.call(&name, &arguments, &context).await });
+    let running = match (&mut running).now_or_never() {
+        Some(Ok(Output {
+            input_required: Some(required),
+            ..
+        })) => return Ok(call.ask(&required)),
+        Some(ended) => Box::pin(std::future::ready(ended)),
+        None => running,
+    };
+    tasks::go_on(&tasks, job, cancellation, running).await
+}
+
+fn call_result(peer: &Peer, output: &Output) -> Value {
+    let mut result = mcp::result(output);
+    if let Some(version) = peer.version() {
+        for_version(&mut result, version);
+    }
+    complete_result(peer, result)
+}
+
+/// Takes out what a version doesn't know: structured output and links came with 2025-06-18, sounds with 2025-03-26.
+fn for_version(result: &mut Value, version: Version) {
+    if version >= Version::V2025_06_18 {
+        return;
+    }
+    if let Value::Object(result) = result {
+        result.remove("structuredContent");
+    }
+    for block in result["content"].as_array_mut().into_iter().flatten() {
+        let words = match block["type"].as_str() {
+            Some("resource_link") => {
+                let text = |key: &str| block[key].as_str().unwrap_or_default();
+                format!("{}: {}", text("name"), text("uri"))
+            }
+            Some("audio") if version < Version::V2025_03_26 => "[a sound]".to_owned(),
+            _ => continue,
+        };
+        *block = json!({ "type": "text", "text": words });
+    }
+}
+
+/// A call that did not happen: a name that means nothing is an error of the protocol, everything else is told to the
+/// model as the tool's result.
+fn call_error(peer: &Peer, error: &CallError) -> Result<Value, RpcError> {
+    match error {
+        CallError::Unknown { .. } | CallError::Ambiguous(_) => {
+            let data = json!({ "code": error.code() });
+            Err(RpcError::invalid_params(error.to_string()).with_data(data))
+        }
+        CallError::ClientLacks { method, .. } if peer.is_modern() => {
+            Err(RpcError::new(MISSING_CAPABILITY, error.to_string())
+                .with_data(required_capabilities(method))
+                .with_status(StatusCode::BAD_REQUEST))
+        }
+        _ => {
+            let mut output = Output::error(error.to_string());
+            let key = format!("{NAMESPACE}/error");
+            output.insert_meta(key, error.code());
+            Ok(call_result(peer, &output))
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct ReadParams<'a> {
+    #[serde(borrow)]
+    pub(super) uri: Cow<'a, str>,
+}
+
+pub(super) fn read_resource(
+    door: &Arc<Door>,
+    peer: &Peer,
+    params: Option<&RawValue>,
+) -> Result<(Talk, Work), RpcError> {
+    let ReadParams { uri } = rpc::params("resources/read", params)?;
+    let (talk, call) = prepare(door, peer, "resources/read", &uri, "", params)?;
+    let uri = uri.into_owned();
+    let work = async move {
+        let Call { door, peer, .. } = &call;
+        let _in_flight = door.in_flight.enter();
+        if let Some(skills) = door.skills.clone() {
+            let asked = uri.clone();
+            let look = move || {
+                let contents = skills.read(&asked).transpose();
+                contents.map_err(|error| skill_error(&error))
+            };
+            if let Some(contents) = blocking(look).await? {
+                let mut result = json!({ "contents": [contents.into_value()] });
+                hint(door, peer, &mut result);
+                return Ok(complete_result(peer, result));
+            }
+        }
+        match door.dispatcher.read(&uri, &call.context).await {
+            Ok(output) => Ok(read_result(door, peer, &uri, &output)),
+            Err(ReadError::InputRequired(required)) => Ok(call.ask(&required)),
+            Err(error) => Err(read_error(peer, &error)),
+        }
+    };
+    Ok((talk, Box::pin(work)))
+}
+
+fn read_result(door: &Door, peer: &Peer, uri: &str, output: &Output) -> Value {
+    let view = door.dispatcher.view();
+    let resource = view.resource(uri, &peer.caller);
+    let mime_type = resource.and_then(|it| it.mime_type.as_deref());
+    let contents = output.content.iter().map(|it| contents(uri, mime_type, it));
+    let contents: Vec<Value> = contents.collect();
+    let mut result = json!({ "contents": contents });
+    hint(door, peer, &mut result);
+    complete_result(peer, result)
+}
+
+fn contents(uri: &str, mime_type: Option<&str>, content: &Content) -> Value {
+    match content {
+        Content::Resource {
+            uri,
+            mime_type,
+            body,
+        } => mcp::resource(uri, mime_type.as_deref(), body),
+        Content::Image { data, mime_type } | Content::Audio { data, mime_type } => {
+            mcp::resource(uri, Some(mime_type), &Body::Blob(data.clone()))
+        }
+        Content::Link { uri: target, .. } => {
+            mcp::resource(uri, Some("text/uri-list"), &Body::Text(target.clone()))
+        }
+        other => {
+            let text = other.as_text().unwrap_or_default().to_owned();
+            mcp::resource(uri, mime_type, &Body::Text(text))
+        }
+    }
+}
+
+pub(super) fn read_error(peer: &Peer, error: &ReadError) -> RpcError {
+    let message = error.to_string();
+    match error {
+        ReadError::NotFound { uri } => {
+            let error = if peer.is_modern() {
+                RpcError::invalid_params(message)
+            } else {
+                RpcError::new(RESOURCE_NOT_FOUND, message)
+            };
+            error.with_data(json!({ "uri": uri }))
+        }
+        ReadError::UnknownPrompt { .. }
+        | ReadError::Ambiguous(_)
+        | ReadError::MissingArgument { .. } => RpcError::invalid_params(message),
+        _ => RpcError::new(INTERNAL_ERROR, message),
+    }
+}
+
+#[derive(Deserialize)]
+struct PromptParams<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(default)]
+    arguments: Option<BTreeMap<String, Value>>,
+}
+
+pub(super) fn get_prompt(
+    door: &Arc<Door>,
+    peer: &Peer,
+    params: Option<&RawValue>,
+) -> Result<(Talk, Work), RpcError> {
+    let PromptParams { name, arguments } = rpc::params("prompts/get", params)?;
+    let arguments: BTreeMap<String, String> = arguments
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| (name, text(value)))
+        .collect();
+    let digest = json!(arguments).to_string();
+    let (talk, call) = prepare(door, peer, "prompts/get", &name, &digest, params)?;
+    let name = name.into_owned();
+    let work = async move {
+        let _in_flight = call.door.in_flight.enter();
+        match call
+            .door
+            .dispatcher
+            .prompt(&name, arguments, &call.context)
+            .await
+        {
+            Ok(messages) => Ok(complete_result(&call.peer, prompt_result(&messages))),
+            Err(ReadError::InputRequired(required)) => Ok(call.ask(&required)),
+            Err(error) => Err(read_error(&call.peer, &error)),
+        }
+    };
+    Ok((talk, Box::pin(work)))
+}
+
+/// The protocol wants text here; some clients send numbers.
+fn text(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
+fn prompt_result(messages: &[Message]) -> Value {
+    let messages = messages.iter().map(|it| {
+        let role = match it.role {
+            Role::User => "user",
+            Role::Assistant => "assistant",
+        };
+        json!({ "role": role, "content": mcp::content(&it.content) })
+    });
+    json!({ "messages": messages.collect::<Vec<_>>() })
+}
