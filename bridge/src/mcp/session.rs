@@ -34,8 +34,9 @@ const WAITING: usize = 64;
 pub(super) struct Sessions {
     open: RwLock<HashMap<Box<str>, Arc<Session>>>,
     store: Option<Store>,
-    /// How many the store had when it was last counted, and what was opened and closed here since.
-    stored: AtomicUsize,
+    /// How many the store had when it was last counted, and what was opened and closed here since. While the store is
+    /// being counted, none is opened or closed: one would count twice.
+    stored: tokio::sync::RwLock<AtomicUsize>,
     most: usize,
     idle: Duration,
 }
@@ -129,7 +130,7 @@ impl Sessions {
         Self {
             open: RwLock::default(),
             store,
-            stored: AtomicUsize::new(0),
+            stored: tokio::sync::RwLock::default(),
             most: limits.sessions,
             idle: limits.session_idle,
         }
@@ -143,7 +144,8 @@ impl Sessions {
         capabilities: String,
         client_info: String,
     ) -> Result<Arc<Session>, SessionError> {
-        let known = self.read().len().max(self.stored.load(Ordering::Relaxed));
+        let count = self.stored.read().await;
+        let known = self.read().len().max(count.load(Ordering::Relaxed));
         if known >= self.most {
             return Err(SessionError::Full);
         }
@@ -161,7 +163,7 @@ impl Sessions {
         };
         if let Some(store) = &self.store {
             store.save_session(&stored).await?;
-            self.stored.fetch_add(1, Ordering::Relaxed);
+            count.fetch_add(1, Ordering::Relaxed);
         }
         let session = Arc::new(Session::new(stored, version));
         self.write().insert(session.id.clone(), session.clone());
@@ -286,12 +288,12 @@ impl Sessions {
 
     /// Ends a session: its streams close and its calls are stopped.
     pub(super) async fn close(&self, session: &Session) -> Result<(), SessionError> {
-        if let Some(store) = &self.store
-            && store.delete_session(&session.id).await?
-        {
-            let less = |count: usize| Some(count.saturating_sub(1));
-            let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
-            let _ = self.stored.fetch_update(set, fetch, less);
+        if let Some(store) = &self.store {
+            let count = self.stored.read().await;
+            if store.delete_session(&session.id).await? {
+                let less = |count: usize| Some(count.saturating_sub(1));
+                let _ = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+            }
         }
         self.forget(session);
         Ok(())
@@ -326,8 +328,9 @@ impl Sessions {
         if let Some(store) = &self.store {
             store.touch_sessions(&seen).await?;
             store.delete_sessions_idle_since(since).await?;
-            let count = usize::try_from(store.count_sessions().await?).unwrap_or(usize::MAX);
-            self.stored.store(count, Ordering::Relaxed);
+            let mut count = self.stored.write().await;
+            let counted = usize::try_from(store.count_sessions().await?);
+            *count.get_mut() = counted.unwrap_or(usize::MAX);
         }
         Ok(())
     }
