@@ -7,7 +7,7 @@ use super::{
     session::{Session, Version, level_of},
     stream::{Exchange, Work},
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json, value::RawValue};
 use std::{borrow::Cow, sync::Arc};
 use tokio::sync::mpsc;
@@ -171,6 +171,18 @@ impl Talk {
     }
 }
 
+/// A report of progress, with the token as it came: not every token that is JSON is a `Value`.
+#[derive(Serialize)]
+struct Reported<'a> {
+    #[serde(rename = "progressToken")]
+    token: &'a RawValue,
+    progress: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+}
+
 fn progress(token: Box<RawValue>, outbox: mpsc::Sender<Vec<u8>>) -> Progress {
     Progress::to(move |report| {
         let ProgressReport {
@@ -178,13 +190,12 @@ fn progress(token: Box<RawValue>, outbox: mpsc::Sender<Vec<u8>>) -> Progress {
             total,
             message,
         } = report;
-        let mut params = json!({ "progressToken": token, "progress": done });
-        if total > 0 {
-            params["total"] = total.into();
-        }
-        if let Some(message) = message {
-            params["message"] = message.into();
-        }
+        let params = Reported {
+            token: &token,
+            progress: done,
+            total: (total > 0).then_some(total),
+            message,
+        };
         let _ = outbox.try_send(rpc::notification("notifications/progress", &params));
     })
 }

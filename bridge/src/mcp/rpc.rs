@@ -1,7 +1,7 @@
 //! JSON-RPC 2.0: what a body holds, and what an answer looks like.
 
 use axum::http::StatusCode;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json, value::RawValue};
 use std::borrow::Cow;
 
@@ -256,14 +256,25 @@ pub(super) fn error_answer(id: Option<&RawValue>, error: &RpcError) -> Vec<u8> {
     if let Some(data) = &error.data {
         body["data"] = (**data).clone();
     }
-    let answer = json!({ "jsonrpc": "2.0", "id": id, "error": body });
-    answer.to_string().into_bytes()
+    // The id goes back as it came: not every id that is JSON is a `Value`, such as half a surrogate pair.
+    let id = id.map_or("null", RawValue::get);
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{body}}}"#).into_bytes()
 }
 
-/// Writes a notification.
-pub(super) fn notification(method: &str, params: &Value) -> Vec<u8> {
-    let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
-    message.to_string().into_bytes()
+/// Writes a notification. Raw JSON among its parameters stays as it is.
+pub(super) fn notification(method: &str, params: &impl Serialize) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Written<'a, P> {
+        jsonrpc: &'static str,
+        method: &'a str,
+        params: &'a P,
+    }
+    let message = Written {
+        jsonrpc: "2.0",
+        method,
+        params,
+    };
+    serde_json::to_vec(&message).expect("a message is JSON")
 }
 
 /// Writes a request of ours.

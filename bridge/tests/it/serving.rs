@@ -498,3 +498,43 @@ async fn a_second_signal_ends_the_program_at_once() {
     assert_eq!(program.code().await, Some(3));
     call.hang_up();
 }
+
+/// JSON allows more than most readers of JSON take: half a surrogate pair, and numbers without end.
+#[tokio::test]
+async fn ids_and_tokens_come_back_as_they_came() {
+    let bridge = Serving::start("").await;
+    let digits = "1".repeat(400);
+    for odd in [
+        r#""\ud800""#,
+        "123456789012345678901234567890",
+        digits.as_str(),
+    ] {
+        let meta = format!(
+            r#""_meta":{{"progressToken":{odd},"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}"#
+        );
+        let request = |method: &'static str, params: &str| {
+            let body = format!(
+                r#"{{"jsonrpc":"2.0","id":{odd},"method":"{method}","params":{{{meta}{params}}}}}"#
+            );
+            plain_http()
+                .post(bridge.url())
+                .bearer_auth(TOKEN)
+                .header("accept", "application/json, text/event-stream")
+                .header("content-type", "application/json")
+                .header("mcp-protocol-version", "2026-07-28")
+                .header("mcp-method", method)
+                .header("mcp-name", "count")
+                .body(body)
+                .send()
+        };
+        let refused = request("none", "").await.expect("it answers");
+        let text = refused.text().await.expect("it has a body");
+        assert!(text.contains(&format!(r#""id":{odd},"error""#)), "{text}");
+        let called = request("tools/call", r#","name":"count","arguments":{}"#);
+        let text = called.await.expect("it answers").text().await;
+        let text = text.expect("it has a body");
+        let reported = format!(r#""progressToken":{odd},"progress":1,"total":3"#);
+        assert!(text.contains(&reported), "{text}");
+        assert!(text.contains(&format!(r#""id":{odd},"result""#)), "{text}");
+    }
+}
