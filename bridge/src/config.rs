@@ -109,6 +109,9 @@ pub struct Limits {
     pub requests: usize,
     /// How many sessions there may be. No setting either.
     pub sessions: usize,
+    /// How many items a page of a list has. No setting: all known clients ask for further pages, but not all did so
+    /// always.
+    pub page: usize,
     /// How long a session may be unused. At rest it costs little, and people come back after a weekend.
     pub session_idle: Duration,
 }
@@ -122,6 +125,7 @@ impl Default for Limits {
             drain: Duration::from_secs(10),
             requests: 1_024,
             sessions: 20_000,
+            page: 1_000,
             session_idle: Duration::from_hours(72),
         }
     }

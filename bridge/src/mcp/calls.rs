@@ -274,7 +274,13 @@ fn read_result(door: &Door, peer: &Peer, uri: &str, output: &Output) -> Value {
     let resource = view.resource(uri, &peer.caller);
     let mime_type = resource.and_then(|it| it.mime_type.as_deref());
     let contents = output.content.iter().map(|it| contents(uri, mime_type, it));
-    let contents: Vec<Value> = contents.collect();
+    let mut contents: Vec<Value> = contents.collect();
+    // What a page may do stands beside its text, as `_meta` of the contents.
+    if let Some(meta) = &output.meta {
+        for contents in &mut contents {
+            contents["_meta"] = Value::Object((**meta).clone());
+        }
+    }
     let mut result = json!({ "contents": contents });
     hint(door, peer, &mut result);
     complete_result(peer, result)

@@ -16,10 +16,6 @@ use serde_json::{Map, Value, json, value::RawValue};
 use std::{borrow::Cow, future::Future, sync::Arc};
 use tool_runtime::{self as runtime, Listed, NAMESPACE, ReadError, Server, export::mcp};
 
-/// How many items a page of a list has. All known clients ask for further pages; a page is still long, since not all
-/// did so always.
-const PAGE: usize = 1_000;
-
 /// How many values a completion has at most: the protocol's limit.
 const COMPLETIONS: usize = 100;
 
@@ -281,27 +277,27 @@ fn page(
     let ListParams { cursor } = rpc::params(method, params)?;
     let start = match &cursor {
         None => 0,
-        Some(cursor) => read_cursor(cursor).ok_or_else(|| {
+        Some(cursor) => read_cursor(cursor, door.limits.page).ok_or_else(|| {
             RpcError::invalid_params("this cursor is not one that this server gave for this list")
         })?,
     };
     let mut rest = items.skip(start);
-    let page: Vec<Value> = rest.by_ref().take(PAGE).collect();
+    let page: Vec<Value> = rest.by_ref().take(door.limits.page).collect();
     if page.is_empty() && cursor.is_some() {
         let message = "this cursor points behind the end of the list; list again from the start";
         return Err(RpcError::invalid_params(message));
     }
     let mut result = json!({ key: page });
     if rest.next().is_some() {
-        result["nextCursor"] = format!("from-{}", start + PAGE).into();
+        result["nextCursor"] = format!("from-{}", start + door.limits.page).into();
     }
     hint(door, peer, &mut result);
     Ok(complete_result(peer, result))
 }
 
-fn read_cursor(cursor: &str) -> Option<usize> {
+fn read_cursor(cursor: &str, page: usize) -> Option<usize> {
     let start: usize = cursor.strip_prefix("from-")?.parse().ok()?;
-    (start > 0 && start.is_multiple_of(PAGE)).then_some(start)
+    (start > 0 && start.is_multiple_of(page)).then_some(start)
 }
 
 fn described_prompt(listed: Listed<'_, runtime::Prompt>) -> Value {

@@ -24,8 +24,14 @@ pub(crate) struct Serving {
 impl Serving {
     /// Starts a bridge with these lines in its settings file.
     pub(crate) async fn start(settings: &str) -> Self {
+        Self::start_with(settings, |_| ()).await
+    }
+
+    /// Starts one with settings that no file has.
+    pub(crate) async fn start_with(settings: &str, change: impl FnOnce(&mut Config)) -> Self {
         let folder = TempDir::new().expect("the temporary folder can be written");
-        let config = config(folder.path(), settings);
+        let mut config = config(folder.path(), settings);
+        change(&mut config);
         let bridge = Bridge::start(&config, &BTreeMap::new()).await;
         let bridge = bridge.expect("it starts");
         let (address, stop) = (bridge.address, CancellationToken::new());
