@@ -8,7 +8,7 @@ use super::{
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json, value::RawValue};
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
 use tool_runtime::{Caller, Tool};
 
 /// The revision of the protocol that has no sessions.
@@ -121,9 +121,14 @@ fn named_by(method: &str) -> Option<&'static str> {
     }
 }
 
+/// The members of an object, each as it stands: one that can't be read, such as half a surrogate pair, must not hide
+/// the others from these checks, since it doesn't hide them from the call.
+fn members(object: &RawValue) -> Option<HashMap<String, &RawValue>> {
+    serde_json::from_str(object.get()).ok()
+}
+
 fn text_of(params: Option<&RawValue>, key: &str) -> Option<String> {
-    let params: Value = serde_json::from_str(params?.get()).ok()?;
-    Some(params.get(key)?.as_str()?.to_owned())
+    serde_json::from_str(members(params?)?.get(key)?.get()).ok()
 }
 
 fn matches_header(headers: &HeaderMap, name: &HeaderName, body: &str) -> Result<(), RpcError> {
@@ -181,16 +186,22 @@ fn parameters(headers: &HeaderMap, tool: &Tool, params: Option<&RawValue>) -> Re
             continue;
         };
         let arguments = arguments.get_or_insert_with(|| arguments_of(params));
-        let value = arguments.get(argument).unwrap_or(&Value::Null);
+        let value = match arguments.get(argument) {
+            Some(raw) => serde_json::from_str(raw.get()).map_err(|error| {
+                let message = format!("the argument `{argument}` can't be read: {error}");
+                bad_request(INVALID_PARAMS, message)
+            })?,
+            None => Value::Null,
+        };
         let name = format!("{PARAMETER_PREFIX}{}", name.to_ascii_lowercase());
-        parameter(headers, &name, value)?;
+        parameter(headers, &name, &value)?;
     }
     Ok(())
 }
 
-fn arguments_of(params: Option<&RawValue>) -> Value {
-    let params: Option<Value> = params.and_then(|it| serde_json::from_str(it.get()).ok());
-    let arguments = params.and_then(|mut it| it.get_mut("arguments").map(Value::take));
+fn arguments_of(params: Option<&RawValue>) -> HashMap<String, &RawValue> {
+    let params = params.and_then(members).unwrap_or_default();
+    let arguments = params.get("arguments").and_then(|it| members(it));
     arguments.unwrap_or_default()
 }
 
