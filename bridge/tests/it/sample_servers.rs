@@ -10,7 +10,8 @@ use std::{
 };
 use tokio::sync::Semaphore;
 use tool_runtime::{
-    Caller, Client, Content, Environment, Json, Log, Message, Progress, ToolError, tool_server,
+    Caller, Client, Content, Environment, Json, Log, Message, Output, Progress, ToolError,
+    tool_server,
 };
 
 /// Where a test meets the tool that it has called.
@@ -104,7 +105,7 @@ pub(crate) struct Seen {
 /// Shows every kind of content.
 #[tool_server(name = "gallery", version = "1.0.0")]
 pub(crate) mod gallery {
-    use super::{Content, Json, Message, Point, ToolError, lines_of};
+    use super::{Content, Json, Message, Output, Point, ToolError, json, lines_of};
 
     /// Show a text.
     #[tool(read_only)]
@@ -163,6 +164,18 @@ pub(crate) mod gallery {
     #[resource(uri = "gallery://logo", mime_type = "image/png", name = "logo")]
     pub(crate) fn logo() -> Content {
         Content::image([1, 2, 3], "image/png")
+    }
+
+    /// The rooms as a page.
+    #[resource(
+        uri = "ui://gallery/plan",
+        mime_type = "text/html;profile=mcp-app",
+        name = "plan"
+    )]
+    pub(crate) fn plan() -> Output {
+        let mut page = Output::text("<h1>Nine rooms</h1>");
+        page.insert_meta("ui", json!({ "prefersBorder": true }));
+        page
     }
 
     /// What hangs in a room.

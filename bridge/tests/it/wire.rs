@@ -50,6 +50,7 @@ in_each_era! {
     a_cursor_that_nobody_gave
     resources_are_listed
     resources_are_read
+    a_page_to_show
     a_resource_that_is_not_there
     a_resource_that_fails
     prompts_are_listed
@@ -410,6 +411,12 @@ async fn resources_are_listed(era: Era) {
                   "mimeType": "image/png",
                   "name": "logo",
                   "uri": "gallery://logo"
+                },
+                {
+                  "description": "The rooms as a page.",
+                  "mimeType": "text/html;profile=mcp-app",
+                  "name": "plan",
+                  "uri": "ui://gallery/plan"
                 }
               ],
               [
@@ -437,6 +444,30 @@ async fn resources_are_read(era: Era) {
         {"contents":[{"mimeType":"text/plain","text":"ars longa","uri":"gallery://motto"}]}
         {"contents":[{"blob":"AQID","mimeType":"image/png","uri":"gallery://logo"}]}
         {"contents":[{"mimeType":"text/plain","text":"room 7 is empty","uri":"gallery://rooms/7"}]}"#]].assert_eq(&lines(read));
+}
+
+async fn a_page_to_show(era: Era) {
+    let (_bridge, client) = connected(era).await;
+    let params = json!({ "uri": "ui://gallery/plan" });
+    let page = client.request("resources/read", params).await;
+    check(
+        &page.result(),
+        &expect![[r#"
+        {
+          "contents": [
+            {
+              "_meta": {
+                "ui": {
+                  "prefersBorder": true
+                }
+              },
+              "mimeType": "text/html;profile=mcp-app",
+              "text": "<h1>Nine rooms</h1>",
+              "uri": "ui://gallery/plan"
+            }
+          ]
+        }"#]],
+    );
 }
 
 async fn a_resource_that_is_not_there(era: Era) {
