@@ -250,6 +250,64 @@ async fn headers_against_the_body() {
 }
 
 #[tokio::test]
+async fn headers_against_the_arguments() {
+    let light = |number: &str, header: &str| {
+        let params = json!({ "name": "gallery.light", "arguments": { "number": 0 } });
+        let mut odd = Odd::modern("tools/call", params);
+        let body = String::from_utf8(odd.body).expect("it is text");
+        odd.body = body.replace(":0}", &format!(":{number}}}")).into();
+        odd.with("mcp-param-lamp", header)
+    };
+    // Half a surrogate pair is JSON, but no text: few readers take it.
+    let beside_a_half = |odd: Odd| {
+        let body = String::from_utf8(odd.body.clone()).expect("it is text");
+        odd.saying(body.replace(r#""_meta":{"#, r#""_meta":{"half":"\ud800","#))
+    };
+    let cases = [
+        ("the number", light("7", "7")),
+        ("the number in other digits", light("7", "7.0e0")),
+        ("another number", light("7", "8")),
+        ("no number", light("7", "7").without("mcp-param-lamp")),
+        ("two numbers", light("7", "7").with("mcp-param-lamp", "7")),
+        ("no digits", light("7", "seven")),
+        (
+            "a large number",
+            light("9007199254740993", "9007199254740993"),
+        ),
+        (
+            "its neighbour",
+            light("9007199254740993", "9007199254740992"),
+        ),
+        ("beside a half, the number", beside_a_half(light("7", "7"))),
+        (
+            "beside a half, another number",
+            beside_a_half(light("7", "8")),
+        ),
+        (
+            "beside a half, another name",
+            beside_a_half(light("7", "7").instead("mcp-name", "gallery.text")),
+        ),
+    ];
+    check(
+        cases,
+        expect![[r#"
+        the number: 200 result
+        the number in other digits: 200 result
+        another number: 400 -32020
+        no number: 400 -32020
+        two numbers: 400 -32020
+        no digits: 400 -32020
+        a large number: 200 result
+        its neighbour: 400 -32020
+        beside a half, the number: 200 result
+        beside a half, another number: 400 -32020
+        beside a half, another name: 400 -32020
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn what_each_request_must_say() {
     let without = |name: &str| {
         with_meta(|meta| {

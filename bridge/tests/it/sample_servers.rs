@@ -154,6 +154,16 @@ pub(crate) mod gallery {
         lines_of(lines)
     }
 
+    /// Switch a lamp on.
+    #[tool(idempotent)]
+    pub(crate) fn light(
+        /// The number of the lamp.
+        #[arg(header = "Lamp")]
+        number: i64,
+    ) -> String {
+        format!("lamp {number} is on")
+    }
+
     /// Words on the wall.
     #[resource(uri = "gallery://motto", mime_type = "text/plain", name = "motto")]
     pub(crate) fn motto() -> &'static str {

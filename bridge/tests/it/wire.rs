@@ -122,6 +122,7 @@ async fn tools_are_listed(era: Era) {
         point
         numbers
         long_text
+        light
         fail
         crash
         who
