@@ -3,8 +3,8 @@
 use super::{
     Door,
     conversation::{Rerun, required_capabilities},
-    methods::{blocking, complete_result, hint, sign, skill_error},
     peer::{Era, Meta, Peer, Talk},
+    result::{blocking, complete_result, hint, sign},
     rpc::{self, INTERNAL_ERROR, MISSING_CAPABILITY, RESOURCE_NOT_FOUND, RpcError},
     seal::{Answers, Binding},
     session::Version,
@@ -250,10 +250,7 @@ pub(super) fn read_resource(
         let _in_flight = door.in_flight.enter();
         if let Some(skills) = door.skills.clone() {
             let asked = uri.clone();
-            let look = move || {
-                let contents = skills.read(&asked).transpose();
-                contents.map_err(|error| skill_error(&error))
-            };
+            let look = move || Ok(skills.read(&asked).transpose()?);
             if let Some(contents) = blocking(look).await? {
                 let mut result = json!({ "contents": [contents.into_value()] });
                 hint(door, peer, &mut result);

@@ -2,8 +2,8 @@
 
 use super::{
     Door,
-    methods::complete_result,
     peer::Peer,
+    result::complete_result,
     rpc::{self, RpcError},
     stream::Exchange,
 };

@@ -5,12 +5,12 @@ use super::{
     calls::{self, ReadParams, read_error},
     news::News,
     peer::{Era, Peer},
+    result::{blocking, complete_result, hint},
     rpc::{self, INTERNAL_ERROR, INVALID_REQUEST, Request, RpcError},
     session::{Kept, Session, Version, level_of},
     stream::Exchange,
     tasks,
 };
-use crate::skills::SkillError;
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 use std::{borrow::Cow, future::Future, sync::Arc};
@@ -94,7 +94,7 @@ fn skills(
             let (view, caller) = (door.dispatcher.view(), &peer.caller);
             let resources = view.resources(caller).filter(|it| !it.is_template());
             let resources = resources.map(|it| described_resource(it, "uri"));
-            let of_skills = skills.resources().map_err(|error| skill_error(&error))?;
+            let of_skills = skills.resources()?;
             let all = resources.chain(of_skills);
             return page(&door, &peer, &method, params, "resources", all);
         }
@@ -104,8 +104,7 @@ fn skills(
             "skills/list" => skills.list(cursor.as_deref()),
             "skills/get" => skills.get(&uri),
             _ => skills.directory(&uri, cursor.as_deref()),
-        }
-        .map_err(|error| skill_error(&error))?;
+        }?;
         if method != "resources/directory/read" {
             hint(&door, &peer, &mut result);
         }
@@ -120,22 +119,6 @@ struct SkillParams<'a> {
     uri: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     cursor: Option<Cow<'a, str>>,
-}
-
-/// Runs what reads files where it holds nobody up.
-pub(super) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, RpcError> + Send + 'static,
-) -> Result<T, RpcError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|_| Err(RpcError::new(INTERNAL_ERROR, "reading ended in the middle")))
-}
-
-pub(super) fn skill_error(error: &SkillError) -> RpcError {
-    let error_of = RpcError::new(error.code().into(), error.to_string());
-    match error.uri() {
-        Some(uri) => error_of.with_data(json!({ "uri": uri })),
-        None => error_of,
-    }
 }
 
 /// The methods that know their answer at once.
@@ -238,28 +221,6 @@ fn instructions<'s>(servers: impl Iterator<Item = &'s Server>) -> Option<String>
 }
 
 /// Marks a result as the last word on its request, and says whose word it is: both only 2026-07-28 knows.
-pub(super) fn complete_result(peer: &Peer, mut result: Value) -> Value {
-    if peer.is_modern() {
-        result["resultType"] = "complete".into();
-        sign(&mut result);
-    }
-    result
-}
-
-pub(super) fn sign(result: &mut Value) {
-    let info = json!({ "name": NAMESPACE, "version": env!("CARGO_PKG_VERSION") });
-    result["_meta"]["io.modelcontextprotocol/serverInfo"] = info;
-}
-
-/// Says how long a result may be kept, and by whom. With tokens it depends on the caller.
-pub(super) fn hint(door: &Door, peer: &Peer, result: &mut Value) {
-    if peer.is_modern() {
-        result["ttlMs"] = 0.into();
-        let scope = if door.is_open { "public" } else { "private" };
-        result["cacheScope"] = scope.into();
-    }
-}
-
 #[derive(Deserialize)]
 struct ListParams<'a> {
     #[serde(borrow, default)]

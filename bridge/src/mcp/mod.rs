@@ -15,6 +15,7 @@ mod modern;
 mod news;
 mod peer;
 mod pipe;
+mod result;
 mod rpc;
 mod seal;
 mod session;

@@ -1,5 +1,6 @@
 //! JSON-RPC 2.0: what a body holds, and what an answer looks like.
 
+use crate::skills::SkillError;
 use axum::http::StatusCode;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json, value::RawValue};
@@ -71,6 +72,16 @@ pub(super) struct RpcError {
 pub(super) struct Refused {
     pub(super) id: Option<Box<RawValue>>,
     pub(super) error: RpcError,
+}
+
+impl From<SkillError> for RpcError {
+    fn from(error: SkillError) -> Self {
+        let answer = Self::new(error.code().into(), error.to_string());
+        match error.uri() {
+            Some(uri) => answer.with_data(json!({ "uri": uri })),
+            None => answer,
+        }
+    }
 }
 
 impl RpcError {

@@ -4,9 +4,9 @@
 use super::{
     Door,
     conversation::{can_answer, fits},
-    methods::{complete_result, sign},
     news::News,
     peer::Peer,
+    result::{complete_result, sign},
     rpc::{self, INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY, RpcError},
     seal::Answers,
 };
