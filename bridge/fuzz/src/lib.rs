@@ -230,6 +230,11 @@ fn session_of(response: &Response) -> Option<String> {
     Some(session.to_str().expect("it is ASCII").to_owned())
 }
 
+/// Reads JSON, which is UTF-8 in what is skipped too.
+fn json<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Option<T> {
+    serde_json::from_str(str::from_utf8(body).ok()?).ok()
+}
+
 /// What a body asks for, read without the code that is tried.
 struct Sent<'a> {
     is_batch: bool,
@@ -250,7 +255,7 @@ impl<'a> Sent<'a> {
     fn of(body: &'a [u8]) -> Self {
         Self {
             is_batch: body.trim_ascii_start().starts_with(b"["),
-            request: serde_json::from_slice(body).ok(),
+            request: json(body),
         }
     }
 
@@ -409,7 +414,7 @@ impl Answer {
             return;
         };
         // A batch is none of these, and 2026-07-28 has no batches.
-        let call: Option<SentCall<'_>> = serde_json::from_slice(body).ok();
+        let call: Option<SentCall<'_>> = json(body);
         let params = call.and_then(|it| it.params).unwrap_or_default();
         let Some(version) = params.meta.and_then(|it| it.version) else {
             let said = headers.get("mcp-protocol-version");
