@@ -148,12 +148,7 @@ pub fn main() -> ExitCode {
 /// Logs to standard error: standard output belongs to results and to the pipe. A command that prints what came of it
 /// logs nothing besides, unless it is asked to.
 fn log(serves: bool) {
-    // At `info`, rmcp writes several lines a request.
-    let usual = if serves {
-        "info,rmcp=warn,sqlx=warn"
-    } else {
-        "off"
-    };
+    let usual = if serves { "info,sqlx=warn" } else { "off" };
     let filter =
         EnvFilter::try_from_env("CLOPEN_MCP_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
     let subscriber = tracing_subscriber::fmt()
