@@ -2,7 +2,8 @@
 
 use crate::{
     bridge::{Serving, TOKEN, profile},
-    client::{Client, Era, MODERN, plain_http},
+    client::{Client, Era, MODERN, plain_http, soon},
+    sample_servers::Room,
 };
 use expect_test::{Expect, expect};
 use reqwest::{
@@ -476,6 +477,42 @@ async fn sessions() {
         after the end: 404 -32600
     "#]]
     .assert_eq(&outcomes(&bridge, cases).await);
+}
+
+/// A call that takes long has its status and its first bytes before its result, or a proxy would give it up.
+async fn first_bytes(accept: &str, first: &str, rest: Expect) {
+    let bridge = Serving::start("").await;
+    let room = format!("a slow call that accepts {accept}");
+    let params = json!({ "name": "lab.wait", "arguments": { "room": room } });
+    let slow = Odd::modern("tools/call", params).instead("accept", accept);
+    let mut answer = soon(slow.send(&bridge)).await;
+    assert_eq!(answer.status(), StatusCode::OK);
+    let bytes = soon(answer.chunk()).await.expect("it goes on");
+    assert_eq!(bytes.as_deref(), Some(first.as_bytes()));
+
+    let room = Room::named(&room);
+    assert!(!room.is_left());
+    room.release();
+    rest.assert_eq(&soon(answer.text()).await.expect("it ends well"));
+}
+
+#[tokio::test]
+async fn a_slow_call_as_events() {
+    first_bytes(
+        "application/json, text/event-stream",
+        ": still here\n\n",
+        expect![[r#"
+            event: message
+            data: {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"waited"}],"isError":false,"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"clopen-mcp","version":"0.1.0"}}}}
+
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_slow_call_as_json() {
+    first_bytes("application/json", " ", expect![[r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"waited"}],"isError":false,"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"clopen-mcp","version":"0.1.0"}}}}"#]]).await;
 }
 
 #[tokio::test]
