@@ -4,7 +4,7 @@ use super::{
     Door,
     peer::Peer,
     result::complete_result,
-    rpc::{self, RpcError},
+    rpc::{self, INVALID_REQUEST, RpcError},
     stream::Exchange,
 };
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ pub(super) struct Listeners(Mutex<Vec<Listener>>);
 
 #[derive(Debug)]
 struct Listener {
-    id: Box<RawValue>,
+    subscription: Value,
     wants: Filter,
     news: mpsc::Sender<Vec<u8>>,
 }
@@ -81,22 +81,26 @@ pub(super) fn exchange(
         Ok(params) => params.notifications,
         Err(error) => return Exchange::known(id, Err(error)),
     };
+    let Some(subscription) = subscription(&id) else {
+        let message = "the id of a subscription is a text of whole characters, or an integer of at most 64 bits";
+        return Exchange::known(id, Err(RpcError::new(INVALID_REQUEST, message)));
+    };
     let (news, inbox) = mpsc::channel(WAITING);
     let mut acknowledged = json!({ "notifications": wants });
-    mark(&mut acknowledged, &id);
+    mark(&mut acknowledged, &subscription);
     let acknowledged = rpc::notification("notifications/subscriptions/acknowledged", &acknowledged);
     let sent = news.try_send(acknowledged);
     sent.expect("a new channel has room");
     door.listeners.add(Listener {
-        id: id.clone(),
+        subscription: subscription.clone(),
         wants,
         news,
     });
-    let (closed, peer, of_result) = (door.closed.clone(), peer.clone(), id.clone());
+    let (closed, peer) = (door.closed.clone(), peer.clone());
     let work = async move {
         closed.cancelled().await;
         let mut result = complete_result(&peer, json!({}));
-        mark(&mut result, &of_result);
+        mark(&mut result, &subscription);
         Ok::<Value, RpcError>(result)
     };
     Exchange {
@@ -108,10 +112,15 @@ pub(super) fn exchange(
     }
 }
 
-/// Says which subscription a message belongs to: the id of its request, in its JSON type.
-fn mark(params: &mut Value, id: &RawValue) {
-    let id: Value = serde_json::from_str(id.get()).unwrap_or_default();
-    params["_meta"]["io.modelcontextprotocol/subscriptionId"] = id;
+/// Reads the id of a request as that of a subscription, which stands in every message in its JSON type.
+fn subscription(id: &RawValue) -> Option<Value> {
+    let id: Value = serde_json::from_str(id.get()).ok()?;
+    (id.is_string() || id.is_i64() || id.is_u64()).then_some(id)
+}
+
+/// Says which subscription a message belongs to.
+fn mark(params: &mut Value, subscription: &Value) {
+    params["_meta"]["io.modelcontextprotocol/subscriptionId"] = subscription.clone();
 }
 
 impl Listeners {
@@ -126,7 +135,7 @@ impl Listeners {
         listeners.retain(|it| !it.news.is_closed());
         for listener in listeners.iter().filter(|it| it.wants.wants(change)) {
             let (method, mut params) = told(change);
-            mark(&mut params, &listener.id);
+            mark(&mut params, &listener.subscription);
             // Whoever reads too slowly lists again when it comes back.
             let _ = listener.news.try_send(rpc::notification(method, &params));
         }

@@ -10,6 +10,7 @@ use reqwest::{
     Method, StatusCode,
     header::{HeaderName, HeaderValue},
 };
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// A request that is right until something in it is changed.
@@ -91,6 +92,14 @@ impl Odd {
     }
 }
 
+/// An answer but for its id, which may be one that few readers take.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Answer {
+    error: Value,
+    result: Value,
+}
+
 /// Returns the status and, if there is one, the code of the error or the kind of the result.
 async fn outcome(response: reqwest::Response) -> String {
     let status = response.status().as_u16();
@@ -99,10 +108,10 @@ async fn outcome(response: reqwest::Response) -> String {
         Some((_, data)) => serde_json::from_str(data.trim()),
         None => serde_json::from_str(&text),
     };
-    let message: Value = json.unwrap_or_default();
-    match (&message["error"]["code"], &message["result"]["isError"]) {
+    let Answer { error, result } = json.unwrap_or_default();
+    match (&error["code"], &result["isError"]) {
         (Value::Null, Value::Bool(true)) => format!("{status} error result"),
-        (Value::Null, _) if message["result"].is_object() => format!("{status} result"),
+        (Value::Null, _) if result.is_object() => format!("{status} result"),
         (Value::Null, _) => status.to_string(),
         (code, _) => format!("{status} {code}"),
     }
@@ -372,6 +381,27 @@ async fn methods_of_the_other_era() {
         resources/subscribe: 404 -32601
         initialize: 404 -32601
         server/discover: 400 -32600
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn ids_of_subscriptions() {
+    let listen = |id: &str| {
+        let odd = Odd::modern("subscriptions/listen", json!({ "notifications": {} }));
+        let body = String::from_utf8(odd.body.clone()).expect("it is text");
+        odd.saying(body.replace(r#""id":1"#, &format!(r#""id":{id}"#)))
+    };
+    let cases = [
+        ("half a surrogate pair", listen(r#""\ud800""#)),
+        ("thirty digits", listen("123456789012345678901234567890")),
+    ];
+    check(
+        cases,
+        expect![[r#"
+        half a surrogate pair: 200 -32600
+        thirty digits: 200 -32600
     "#]],
     )
     .await;
