@@ -133,6 +133,8 @@ impl Database {
         parameters: Vec<Value>,
         limit: usize,
     ) -> Result<Rows, QueryError> {
+        let parameters = (1..).zip(parameters).map(Parameter::read);
+        let parameters = parameters.collect::<Result<Vec<_>, _>>()?;
         match &self.engine {
             Engine::Sqlite(it) => it.query(sql, parameters, limit).await,
             Engine::Postgres(it) => it.query(sql, parameters, limit).await,
@@ -201,6 +203,37 @@ fn text(row: &[Box<RawValue>], column: usize) -> String {
 fn flag(row: &[Box<RawValue>], column: usize) -> bool {
     row.get(column)
         .is_some_and(|it| matches!(it.get(), "true" | "1"))
+}
+
+/// A value of the model, as databases take it.
+#[derive(Clone, Debug)]
+enum Parameter {
+    Null,
+    Bool(bool),
+    Integer(i64),
+    Real(f64),
+    Text(String),
+}
+
+impl Parameter {
+    fn read((position, value): (usize, Value)) -> Result<Self, QueryError> {
+        Ok(match value {
+            Value::Null => Self::Null,
+            Value::Bool(it) => Self::Bool(it),
+            Value::Number(it) => match (it.as_i64(), it.as_f64()) {
+                (Some(integer), _) => Self::Integer(integer),
+                (None, Some(real)) if it.is_f64() => Self::Real(real),
+                _ => {
+                    return Err(QueryError::NumberTooLarge {
+                        position,
+                        value: it.to_string(),
+                    });
+                }
+            },
+            Value::String(it) => Self::Text(it),
+            Value::Array(_) | Value::Object(_) => Self::Text(value.to_string()),
+        })
+    }
 }
 
 /// Takes rows until there are enough.

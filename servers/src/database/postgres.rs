@@ -5,9 +5,9 @@
 //! told to. Neither fits into a subquery, nor does a second statement into the extended protocol. Functions keep the
 //! rights of the role: give the server a role that may only read.
 
-use super::{CONNECTIONS, Collector, QUERY_TIME, QueryError, Rows, StartError};
+use super::{CONNECTIONS, Collector, Parameter, QUERY_TIME, QueryError, Rows, StartError};
 use futures_util::TryStreamExt as _;
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 use sqlx::{
     AssertSqlSafe, Column as _, Connection as _, Encode, Executor as _, Postgres as Driver,
     Row as _, SqlSafeStr as _, Statement as _, Type, TypeInfo as _,
@@ -78,14 +78,9 @@ impl Postgres {
     pub(super) async fn query(
         &self,
         sql: &str,
-        parameters: Vec<Value>,
+        parameters: Vec<Parameter>,
         limit: usize,
     ) -> Result<Rows, QueryError> {
-        let parameters = parameters
-            .into_iter()
-            .enumerate()
-            .map(|(index, value)| Parameter::new(index + 1, value))
-            .collect::<Result<Vec<_>, _>>()?;
         let sql = sql.trim_end_matches(|it: char| it == ';' || it.is_whitespace());
 
         let mut transaction = self
@@ -170,36 +165,7 @@ fn to_json(cell: Option<String>) -> Box<RawValue> {
         .unwrap_or_else(|| RawValue::NULL.to_owned())
 }
 
-/// A value of the model, as PostgreSQL takes it.
-#[derive(Clone, Debug)]
-enum Parameter {
-    Null,
-    Bool(bool),
-    Integer(i64),
-    Real(f64),
-    Text(String),
-}
-
 impl Parameter {
-    fn new(position: usize, value: Value) -> Result<Self, QueryError> {
-        Ok(match value {
-            Value::Null => Self::Null,
-            Value::Bool(it) => Self::Bool(it),
-            Value::Number(it) => match (it.as_i64(), it.as_f64()) {
-                (Some(integer), _) => Self::Integer(integer),
-                (None, Some(real)) if it.is_f64() => Self::Real(real),
-                _ => {
-                    return Err(QueryError::NumberTooLarge {
-                        position,
-                        value: it.to_string(),
-                    });
-                }
-            },
-            Value::String(it) => Self::Text(it),
-            Value::Array(_) | Value::Object(_) => Self::Text(value.to_string()),
-        })
-    }
-
     fn type_info(&self) -> PgTypeInfo {
         match self {
             // No type: PostgreSQL then takes the one that fits the place.

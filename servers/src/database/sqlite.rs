@@ -4,7 +4,7 @@
 //! The last one is needed. A connection for reading may still attach other files, `VACUUM INTO` writes a new one
 //! whatever the connection was opened for, and `query_only` can be turned off in SQL.
 
-use super::{CONNECTIONS, Collector, QUERY_TIME, QueryError, Rows, StartError};
+use super::{CONNECTIONS, Collector, Parameter, QUERY_TIME, QueryError, Rows, StartError};
 use base64::Engine as _;
 use rusqlite::{
     Connection, Error, ErrorCode, OpenFlags,
@@ -85,14 +85,9 @@ impl Sqlite {
     pub(super) async fn query(
         &self,
         sql: &str,
-        parameters: Vec<Value>,
+        parameters: Vec<Parameter>,
         limit: usize,
     ) -> Result<Rows, QueryError> {
-        let parameters = parameters
-            .into_iter()
-            .enumerate()
-            .map(|(index, value)| to_sqlite(index + 1, value))
-            .collect::<Result<Vec<_>, _>>()?;
         // When this future is dropped, the guard stops the thread that it can't take with it.
         let stop = Cancellation::new();
         let _guard = stop.clone().drop_guard();
@@ -194,7 +189,7 @@ fn only_reads(context: AuthContext<'_>) -> Authorization {
 fn rows(
     connection: &Connection,
     sql: &str,
-    parameters: Vec<SqliteValue>,
+    parameters: Vec<Parameter>,
     limit: usize,
 ) -> Result<Rows, QueryError> {
     let mut statement = connection.prepare(sql).map_err(refused)?;
@@ -210,7 +205,9 @@ fn rows(
 
     let mut collected = Collector::new(columns, limit);
     let mut rows = statement
-        .query(rusqlite::params_from_iter(parameters))
+        .query(rusqlite::params_from_iter(
+            parameters.into_iter().map(to_sqlite),
+        ))
         .map_err(refused)?;
     while let Some(row) = rows.next().map_err(refused)? {
         let cells = (0..width)
@@ -224,23 +221,14 @@ fn rows(
     Ok(collected.rows)
 }
 
-fn to_sqlite(position: usize, value: Value) -> Result<SqliteValue, QueryError> {
-    Ok(match value {
-        Value::Null => SqliteValue::Null,
-        Value::Bool(it) => SqliteValue::Integer(it.into()),
-        Value::Number(it) => match (it.as_i64(), it.as_f64()) {
-            (Some(integer), _) => SqliteValue::Integer(integer),
-            (None, Some(real)) if it.is_f64() => SqliteValue::Real(real),
-            _ => {
-                return Err(QueryError::NumberTooLarge {
-                    position,
-                    value: it.to_string(),
-                });
-            }
-        },
-        Value::String(it) => SqliteValue::Text(it),
-        Value::Array(_) | Value::Object(_) => SqliteValue::Text(value.to_string()),
-    })
+fn to_sqlite(parameter: Parameter) -> SqliteValue {
+    match parameter {
+        Parameter::Null => SqliteValue::Null,
+        Parameter::Bool(it) => SqliteValue::Integer(it.into()),
+        Parameter::Integer(it) => SqliteValue::Integer(it),
+        Parameter::Real(it) => SqliteValue::Real(it),
+        Parameter::Text(it) => SqliteValue::Text(it),
+    }
 }
 
 fn to_json(value: ValueRef<'_>) -> Box<RawValue> {
