@@ -4,21 +4,22 @@
 //! writes into a path, the request goes to the origin and below the base path of the service, or is not sent. Tokens
 //! are kept in a type that can't be printed, and taken out of what services send back.
 
+mod path;
+mod services;
+
+use self::{
+    path::below,
+    services::{Service, Token, json_without_token, services, without_token},
+};
 use crate::http::{self, Beginning, ClientError, Clients};
-use percent_encoding::percent_decode_str;
 use reqwest::{
     StatusCode, Url,
-    header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION},
+    header::{AUTHORIZATION, CONTENT_TYPE, LOCATION},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-    str::FromStr,
-    time::Duration,
-};
+use std::{collections::BTreeMap, fmt, str::FromStr, time::Duration};
 use thiserror::Error;
 use tool_runtime::{Environment, Json, tool_server};
 
@@ -208,53 +209,6 @@ impl ApiGateway {
     }
 }
 
-/// A service that can be called.
-#[derive(Debug)]
-struct Service {
-    base: Url,
-    token: Option<Token>,
-    methods: BTreeSet<Method>,
-}
-
-impl Service {
-    fn check(&self, name: &str, method: Method, has_body: bool) -> Result<(), CallError> {
-        if !self.methods.contains(&method) {
-            return Err(CallError::MethodNotAllowed {
-                service: name.to_owned(),
-                method,
-                allowed: self.methods.iter().copied().collect(),
-            });
-        }
-        if has_body && matches!(method, Method::Get | Method::Head) {
-            return Err(CallError::BodyNotAllowed { method });
-        }
-        Ok(())
-    }
-}
-
-/// A bearer token. Prints as `Token(…)`.
-struct Token {
-    text: String,
-    header: HeaderValue,
-}
-
-impl Token {
-    fn new(text: &str) -> Option<Self> {
-        let mut header = HeaderValue::from_str(&format!("Bearer {text}")).ok()?;
-        header.set_sensitive(true);
-        Some(Self {
-            text: text.to_owned(),
-            header,
-        })
-    }
-}
-
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(…)")
-    }
-}
-
 /// An HTTP method.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -378,77 +332,6 @@ pub struct Answer {
     pub truncated: bool,
 }
 
-/// Joins a path to a base URL, or says why it can't be. What comes out lies below the base.
-fn below(base: &Url, path: &str) -> Result<Url, &'static str> {
-    let Some(relative) = path.strip_prefix('/') else {
-        return Err("it must begin with `/`");
-    };
-    if path.contains(['?', '#']) {
-        return Err("it can't hold `?` or `#`; send the query as `query`");
-    }
-
-    let mut url = base.clone();
-    let mut steps: Vec<&str> = relative.split('/').collect();
-    let ends_in_slash = steps.pop_if(|it| it.is_empty()).is_some();
-    {
-        let mut segments = url
-            .path_segments_mut()
-            .map_err(|()| "the service has no paths")?;
-        segments.pop_if_empty();
-        for step in steps {
-            segments.push(&plain(step)?);
-        }
-        if ends_in_slash {
-            segments.push("");
-        }
-    }
-
-    // The rules above make this impossible; it is the promise itself, and cheap.
-    let root = base.path().trim_end_matches('/');
-    let stayed = url.origin() == base.origin()
-        && url
-            .path()
-            .strip_prefix(root)
-            .is_some_and(|rest| rest.starts_with('/'));
-    if stayed {
-        Ok(url)
-    } else {
-        Err("it leads out of the service")
-    }
-}
-
-/// Decodes one step of a path, if it is one step by every reading.
-fn plain(step: &str) -> Result<String, &'static str> {
-    let decoded = decode(step)?;
-    let mut reading = step.to_owned();
-    // Some services decode twice, so every layer is looked at.
-    loop {
-        match reading.as_str() {
-            "" => return Err("it can't hold `//`"),
-            "." | ".." => return Err("it can't hold `.` or `..` as a step, however encoded"),
-            it if it.contains(['/', '\\']) => {
-                return Err("it can't hold `\\` or an encoded `/`");
-            }
-            it if it.contains(char::is_control) => {
-                return Err("it can't hold control characters");
-            }
-            _ => {}
-        }
-        let next = decode(&reading).unwrap_or_else(|_| reading.clone());
-        if next == reading {
-            return Ok(decoded);
-        }
-        reading = next;
-    }
-}
-
-fn decode(text: &str) -> Result<String, &'static str> {
-    percent_decode_str(text)
-        .decode_utf8()
-        .map(Into::into)
-        .map_err(|_| "what is encoded in it must be UTF-8")
-}
-
 /// Makes a body readable and takes the token out, should the service have sent it back.
 fn read(beginning: Beginning, content_type: Option<&str>, token: Option<&Token>) -> (Value, bool) {
     let Beginning { bytes, truncated } = beginning;
@@ -484,31 +367,6 @@ fn is_json(content_type: Option<&str>) -> bool {
     essence == "application/json" || essence.ends_with("+json")
 }
 
-fn without_token(text: &str, token: Option<&Token>) -> String {
-    match token {
-        Some(token) => text.replace(&token.text, "(token)"),
-        None => text.to_owned(),
-    }
-}
-
-fn json_without_token(json: Value, token: Option<&Token>) -> Value {
-    if token.is_none() {
-        return json;
-    }
-    match json {
-        Value::String(it) => without_token(&it, token).into(),
-        Value::Array(items) => items
-            .into_iter()
-            .map(|it| json_without_token(it, token))
-            .collect(),
-        Value::Object(entries) => entries
-            .into_iter()
-            .map(|(name, it)| (without_token(&name, token), json_without_token(it, token)))
-            .collect(),
-        other => other,
-    }
-}
-
 /// Returns the first part of a body that tells of an error, with a colon before it, or nothing.
 fn complaint(body: &Value) -> String {
     let text = match body {
@@ -535,80 +393,6 @@ fn advice(status: StatusCode, service: &str, has_token: bool) -> String {
         _ if status.is_server_error() => "try again in a minute".to_owned(),
         _ => "check the path, the query and the body".to_owned(),
     }
-}
-
-/// Reads the services from the environment.
-fn services(environment: &Environment) -> Result<BTreeMap<String, Service>, StartError> {
-    let settings = |suffix: &'static str| {
-        environment.iter().filter_map(move |(variable, value)| {
-            let name = variable
-                .strip_prefix(VARIABLE_PREFIX)?
-                .strip_suffix(suffix)?;
-            (!name.is_empty() && !value.is_empty()).then_some((variable, name, value))
-        })
-    };
-
-    let mut services = BTreeMap::new();
-    for (variable, name, value) in settings("_URL") {
-        let base = base_url(value).map_err(|reason| StartError::InvalidUrl {
-            variable: variable.to_owned(),
-            reason,
-        })?;
-        let service = Service {
-            base,
-            token: None,
-            methods: BTreeSet::from([Method::Get]),
-        };
-        services.insert(name.to_ascii_lowercase(), service);
-    }
-    for (variable, name, value) in settings("_TOKEN") {
-        let token = Token::new(value).ok_or_else(|| StartError::InvalidToken {
-            variable: variable.to_owned(),
-        })?;
-        service_of(&mut services, variable, name)?.token = Some(token);
-    }
-    for (variable, name, value) in settings("_METHODS") {
-        let methods = value
-            .split(',')
-            .map(|it| it.trim().parse())
-            .collect::<Result<_, _>>()
-            .map_err(|source| StartError::InvalidMethods {
-                variable: variable.to_owned(),
-                source,
-            })?;
-        service_of(&mut services, variable, name)?.methods = methods;
-    }
-    Ok(services)
-}
-
-fn service_of<'a>(
-    services: &'a mut BTreeMap<String, Service>,
-    variable: &str,
-    name: &str,
-) -> Result<&'a mut Service, StartError> {
-    services
-        .get_mut(&name.to_ascii_lowercase())
-        .ok_or_else(|| StartError::NoUrl {
-            variable: variable.to_owned(),
-            missing: format!("{VARIABLE_PREFIX}{name}_URL"),
-        })
-}
-
-fn base_url(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| error.to_string())?;
-    match url.scheme() {
-        "https" => {}
-        "http" if http::is_this_machine(&url) => {}
-        "http" => return Err("`http` is only allowed to this machine; use `https`".to_owned()),
-        other => return Err(format!("the scheme `{other}` is not HTTP")),
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err("it can't hold a user or password; use the variable `…_TOKEN`".to_owned());
-    }
-    if url.query().is_some() || url.fragment().is_some() {
-        return Err("a base URL has no `?` and no `#`".to_owned());
-    }
-    Ok(url)
 }
 
 fn list<T: fmt::Display>(items: &[T]) -> String {
