@@ -1,6 +1,8 @@
 //! The settings: flags, variables and a file become one [`Config`], once.
 
 mod error;
+mod file;
+mod folders;
 mod kind;
 
 pub use error::{ConfigError, Place, Problem};
@@ -9,10 +11,11 @@ pub(crate) use kind::{normal_origin, split_authority};
 
 use crate::secret::Secret;
 use error::closest;
+use file::{File, find_file, parse};
+use folders::data_folder;
 use kind::{Found, Kind};
 use std::{
     collections::BTreeMap,
-    io,
     net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     time::Duration,
@@ -194,101 +197,6 @@ impl Config {
         problems.sort_by_key(Problem::position);
         Err(ConfigError { problems })
     }
-}
-
-/// A settings file: what it is called in messages, where it is, and what it says.
-struct File {
-    name: PathBuf,
-    path: PathBuf,
-    text: String,
-}
-
-impl File {
-    fn place(&self, key: impl Into<String>, offset: usize) -> Place {
-        let (line, column) = self.position(offset);
-        Place::File {
-            path: self.name.clone(),
-            line,
-            column,
-            key: key.into(),
-        }
-    }
-
-    fn position(&self, offset: usize) -> (usize, usize) {
-        let before = self.text.get(..offset).unwrap_or(&self.text);
-        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        (
-            before.matches('\n').count() + 1,
-            before[line_start..].chars().count() + 1,
-        )
-    }
-}
-
-fn find_file(
-    flags: &Flags,
-    variables: &BTreeMap<String, String>,
-    folder: &Path,
-) -> Result<Option<File>, Problem> {
-    let variable = variables
-        .get("CLOPEN_MCP_CONFIG")
-        .filter(|it| !it.is_empty());
-    let named = match (&flags.config, variable) {
-        (Some(path), _) => Some((path.clone(), Place::Flag("--config"))),
-        (None, Some(path)) => Some((
-            PathBuf::from(path),
-            Place::Variable("CLOPEN_MCP_CONFIG".to_owned()),
-        )),
-        (None, None) => None,
-    };
-    if let Some((name, place)) = named {
-        return read_file(&name, folder)
-            .map(Some)
-            .map_err(|source| Problem::Named {
-                place,
-                path: name,
-                source,
-            });
-    }
-    let candidates = [
-        Some(PathBuf::from(FILE_NAME)),
-        settings_folder(variables).map(|it| it.join("clopen-mcp").join(FILE_NAME)),
-    ];
-    for name in candidates.into_iter().flatten() {
-        match read_file(&name, folder) {
-            Ok(file) => return Ok(Some(file)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(source) => return Err(Problem::Unreadable { path: name, source }),
-        }
-    }
-    Ok(None)
-}
-
-fn read_file(name: &Path, folder: &Path) -> Result<File, io::Error> {
-    let path = folder.join(name);
-    let text = std::fs::read_to_string(&path)?;
-    Ok(File {
-        name: name.to_owned(),
-        path,
-        text,
-    })
-}
-
-fn parse<'a>(file: &'a File, problems: &mut Vec<Problem>) -> DeTable<'a> {
-    let (table, errors) = DeTable::parse_recoverable(&file.text);
-    if errors.is_empty() {
-        return table.into_inner();
-    }
-    // What is left of a broken file would only raise problems that aren't there.
-    problems.extend(errors.into_iter().map(|error| {
-        let (line, column) = file.position(error.span().map_or(0, |it| it.start));
-        Problem::Syntax {
-            path: file.name.clone(),
-            line,
-            column,
-            message: error.message().to_owned(),
-        }
-    }));
-    DeTable::new()
 }
 
 /// Where the settings come from, and what was wrong with them so far.
@@ -606,38 +514,4 @@ fn joined(items: &[String]) -> Option<String> {
 
 fn variable(key: &str) -> String {
     format!("{PREFIX}{}", key.to_ascii_uppercase())
-}
-
-fn data_folder(variables: &BTreeMap<String, String>) -> Option<PathBuf> {
-    if cfg!(windows) {
-        absolute(variables, "LOCALAPPDATA")
-    } else if cfg!(target_os = "macos") {
-        application_support(variables)
-    } else {
-        absolute(variables, "XDG_DATA_HOME")
-            .or_else(|| absolute(variables, "HOME").map(|it| it.join(".local/share")))
-    }
-}
-
-fn settings_folder(variables: &BTreeMap<String, String>) -> Option<PathBuf> {
-    if cfg!(windows) {
-        absolute(variables, "APPDATA")
-    } else if cfg!(target_os = "macos") {
-        application_support(variables)
-    } else {
-        absolute(variables, "XDG_CONFIG_HOME")
-            .or_else(|| absolute(variables, "HOME").map(|it| it.join(".config")))
-    }
-}
-
-fn application_support(variables: &BTreeMap<String, String>) -> Option<PathBuf> {
-    absolute(variables, "HOME").map(|it| it.join("Library/Application Support"))
-}
-
-/// The XDG rules say to ignore a relative path here.
-fn absolute(variables: &BTreeMap<String, String>, name: &str) -> Option<PathBuf> {
-    variables
-        .get(name)
-        .map(PathBuf::from)
-        .filter(|it| it.is_absolute())
 }
