@@ -12,6 +12,7 @@ mod config;
 mod data;
 mod durable;
 mod guard;
+mod legacy;
 mod requests;
 mod sample_servers;
 mod serving;
