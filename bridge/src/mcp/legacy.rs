@@ -7,9 +7,7 @@ use super::{
     modern::VERSION_HEADER,
     news::News,
     peer::{Era, Peer},
-    rpc::{
-        self, INTERNAL_ERROR, INVALID_REQUEST, Incoming, Message, Notification, Request, RpcError,
-    },
+    rpc::{self, INTERNAL_ERROR, INVALID_REQUEST, Incoming, Message, Request, RpcError},
     session::{Session, SessionError, Version},
     stream::{self, Accepts, Exchange},
 };
@@ -143,28 +141,15 @@ pub(super) fn take(
             Some(exchange)
         }
         Message::Notification(notification) => {
-            note(session, &notification);
+            if let Some(id) = notification.taken_back() {
+                session.cancel(id);
+            }
             None
         }
         Message::Answer(answer) => {
             session.answer(answer);
             None
         }
-    }
-}
-
-/// The one notification that we act on takes a call back.
-fn note(session: &Session, notification: &Notification) {
-    #[derive(Deserialize)]
-    struct Cancelled<'a> {
-        #[serde(borrow, rename = "requestId")]
-        request_id: &'a RawValue,
-    }
-    if notification.method == "notifications/cancelled"
-        && let Some(params) = &notification.params
-        && let Ok(cancelled) = serde_json::from_str::<Cancelled<'_>>(params.get())
-    {
-        session.cancel(cancelled.request_id.get());
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     Door, legacy, methods, modern,
-    rpc::{self, INVALID_REQUEST, Incoming, Message, RpcError},
+    rpc::{self, INVALID_REQUEST, Incoming, Message, Notification, RpcError},
     session::Session,
     stream::Exchange,
 };
@@ -97,11 +97,7 @@ impl Pipe {
         let request = match message {
             Message::Request(request) => request,
             Message::Notification(it) if self.session.is_none() => {
-                self.cancel(
-                    it.params
-                        .as_deref()
-                        .map_or("", serde_json::value::RawValue::get),
-                );
+                self.cancel(&it);
                 return;
             }
             other => {
@@ -142,13 +138,9 @@ impl Pipe {
         calls.spawn(run(exchange, self.out.clone(), self.running.clone()));
     }
 
-    fn cancel(&self, params: &str) {
-        let params: serde_json::Value = serde_json::from_str(params).unwrap_or_default();
-        let Some(id) = params.get("requestId") else {
-            return;
-        };
+    fn cancel(&self, notification: &Notification) {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(cancellation) = running.get(&id.to_string()) {
+        if let Some(cancellation) = notification.taken_back().and_then(|it| running.get(it)) {
             cancellation.cancel();
         }
     }

@@ -50,6 +50,22 @@ pub(super) struct Notification {
     pub(super) params: Option<Box<RawValue>>,
 }
 
+impl Notification {
+    /// Returns the id of the request that it takes back, as it stands, if it takes one back.
+    pub(super) fn taken_back(&self) -> Option<&str> {
+        #[derive(Deserialize)]
+        struct Cancelled<'a> {
+            #[serde(borrow, rename = "requestId")]
+            request_id: &'a RawValue,
+        }
+        if self.method != "notifications/cancelled" {
+            return None;
+        }
+        let cancelled: Cancelled<'_> = serde_json::from_str(self.params.as_deref()?.get()).ok()?;
+        Some(cancelled.request_id.get())
+    }
+}
+
 /// A client's answer to a request of ours.
 #[derive(Debug)]
 pub(super) struct Answer {
