@@ -13,7 +13,7 @@ use super::{
 use crate::store::{NewTask, Outcome, Presence, Store, StoredTask, TaskStatus, now};
 use axum::http::StatusCode;
 use futures_util::future::BoxFuture;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json, value::RawValue};
 use std::{
     borrow::Cow,
@@ -24,8 +24,8 @@ use std::{
 };
 use tokio::sync::Notify;
 use tool_runtime::{
-    CallError, Caller, Cancellation, ClientError, Context, Conversation, Output, Question, Reach,
-    TaskSupport, Tool, export::mcp, full_name,
+    CallError, Caller, Cancellation, ClientError, Context, Conversation, Identified, Output,
+    Question, Reach, Scopes, TaskSupport, Tool, export::mcp, full_name,
 };
 
 /// The name of the extension.
@@ -184,7 +184,7 @@ async fn keep(tasks: &Tasks, job: &Job) -> Result<StoredTask, RpcError> {
         principal: caller.principal.clone(),
         tool: full_name(&tool.server, &tool.name),
         arguments: arguments.clone(),
-        caller: written(caller, capabilities).to_string(),
+        caller: written(caller, capabilities),
         idempotent,
         ttl_ms: Some(KEPT_MS),
         poll_interval_ms: Some(POLL_MS),
@@ -432,46 +432,65 @@ fn date(millis: i64) -> String {
     humantime::format_rfc3339_millis(UNIX_EPOCH + since).to_string()
 }
 
-/// What must be known of a caller to run a task for it again.
-fn written(caller: &Caller, capabilities: &Value) -> Value {
-    json!({
-        "capabilities": capabilities,
-        "engine": caller.engine,
-        "project": caller.project,
-        "session": caller.session,
-        "servers": caller.reach.servers,
-        "readOnly": caller.reach.read_only,
-    })
+/// What must be known of a caller to run a task for it again; its principal is kept beside.
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Kept {
+    engine: String,
+    project: String,
+    session: String,
+    #[serde(with = "KeptIdentified")]
+    identified: Identified,
+    servers: Option<BTreeSet<String>>,
+    read_only: bool,
+    /// `None` is all.
+    scopes: Option<BTreeSet<String>>,
+    capabilities: Value,
 }
 
-fn read(principal: &str, caller: &str) -> (Caller, Value) {
-    #[derive(Default, Deserialize)]
-    #[serde(default, rename_all = "camelCase")]
-    struct Written {
-        engine: String,
-        project: String,
-        session: String,
-        servers: Option<BTreeSet<String>>,
-        read_only: bool,
-        capabilities: Value,
-    }
-    let Written {
-        engine,
-        project,
-        session,
-        servers,
-        read_only,
-        capabilities,
-    } = serde_json::from_str(caller).unwrap_or_default();
-    let caller = Caller {
-        engine,
-        project,
-        session,
-        principal: principal.to_owned(),
-        reach: Reach { servers, read_only },
-        ..Caller::default()
+#[derive(Deserialize, Serialize)]
+#[serde(remote = "Identified", rename_all = "camelCase")]
+enum KeptIdentified {
+    Unknown,
+    Exact,
+    ByProject,
+    ByEngine,
+}
+
+fn written(caller: &Caller, capabilities: &Value) -> String {
+    let caller = caller.clone();
+    let kept = Kept {
+        engine: caller.engine,
+        project: caller.project,
+        session: caller.session,
+        identified: caller.identified,
+        servers: caller.reach.servers,
+        read_only: caller.reach.read_only,
+        scopes: match caller.scopes {
+            Scopes::All => None,
+            Scopes::Only(scopes) => Some(scopes),
+        },
+        capabilities: capabilities.clone(),
     };
-    (caller, capabilities)
+    serde_json::to_string(&kept).expect("texts, lists and flags are JSON")
+}
+
+/// Reads a caller with what its client can do. Whoever can't be read is nobody: it must not become one who may do all.
+fn read(principal: &str, kept: &str) -> Result<(Caller, Value), serde_json::Error> {
+    let kept: Kept = serde_json::from_str(kept)?;
+    let caller = Caller {
+        engine: kept.engine,
+        project: kept.project,
+        session: kept.session,
+        identified: kept.identified,
+        principal: principal.to_owned(),
+        reach: Reach {
+            servers: kept.servers,
+            read_only: kept.read_only,
+        },
+        scopes: kept.scopes.map_or(Scopes::All, Scopes::Only),
+    };
+    Ok((caller, kept.capabilities))
 }
 
 /// Keeps this process's tasks its own, and takes over those that nobody looks after, until the door closes.
@@ -519,7 +538,15 @@ async fn take_over(door: &Arc<Door>, tasks: &Arc<Tasks>, task: &StoredTask) {
         finish(tasks, &task.id, Outcome::Failed(failure(message))).await;
         return;
     };
-    let (caller, capabilities) = read(&task.principal, &task.caller);
+    let (caller, capabilities) = match read(&task.principal, &task.caller) {
+        Ok(read) => read,
+        Err(error) => {
+            tracing::error!(task = task.id, %error, "can't read who made a task");
+            let message = "the bridge was restarted, and who made the call can't be read from the database any more; start it again";
+            finish(tasks, &task.id, Outcome::Failed(failure(message))).await;
+            return;
+        }
+    };
     let conversation = InTask::new(tasks, task, capabilities.clone());
     let job = Job {
         tool,

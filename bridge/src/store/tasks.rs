@@ -81,7 +81,7 @@ pub struct NewTask {
     pub tool: String,
     /// The arguments of the call: JSON.
     pub arguments: String,
-    /// The engine, project and session that called: JSON.
+    /// What must be known of the caller to make the call again: JSON.
     pub caller: String,
     /// Whether the call may be made again where nobody knows how far it came.
     pub idempotent: bool,
@@ -106,7 +106,7 @@ pub struct StoredTask {
     pub tool: String,
     /// The arguments of the call: JSON.
     pub arguments: String,
-    /// The engine, project and session that called: JSON.
+    /// What must be known of the caller to make the call again: JSON.
     pub caller: String,
     /// Whether the call may be made again where nobody knows how far it came.
     pub idempotent: bool,
