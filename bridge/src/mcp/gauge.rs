@@ -1,13 +1,13 @@
-//! How many calls are under way, so that a bridge that stops can let them end.
+//! How much of something is under way (calls, requests), so that a bridge that stops can let it end.
 
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// Counts calls. Clones count together.
+/// Counts what is under way. Clones count together.
 #[derive(Clone, Debug)]
 pub(crate) struct Gauge(Arc<watch::Sender<usize>>);
 
-/// A call under way, until it is dropped.
+/// One more under way, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Entered(Gauge);
 
@@ -27,7 +27,7 @@ impl Gauge {
         *self.0.borrow()
     }
 
-    /// Waits until no call is under way.
+    /// Waits until nothing is under way.
     pub(crate) async fn idle(&self) {
         // The sender lives as long as this gauge, so that waiting can't fail.
         let _ = self.0.subscribe().wait_for(|count| *count == 0).await;

@@ -220,7 +220,6 @@ fn instructions<'s>(servers: impl Iterator<Item = &'s Server>) -> Option<String>
     (!lines.is_empty()).then(|| format!("Tools of these servers:\n{}", lines.join("\n")))
 }
 
-/// Marks a result as the last word on its request, and says whose word it is: both only 2026-07-28 knows.
 #[derive(Deserialize)]
 struct ListParams<'a> {
     #[serde(borrow, default)]
