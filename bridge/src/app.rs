@@ -89,10 +89,22 @@ fn of_file(file: Option<&PathBuf>) -> String {
     )
 }
 
-/// Makes the dispatcher of all servers that are linked into this program, with what the settings select.
+/// Makes the dispatcher of all servers that are linked into this program, with what the settings select and the user
+/// has not switched off.
 pub async fn dispatcher(
     config: &Config,
     variables: &BTreeMap<String, String>,
+) -> Result<Arc<Dispatcher>, StartError> {
+    let store = Store::open(&config.data, config.database_url.as_ref()).await?;
+    let switches = store.switches().await;
+    store.close().await;
+    dispatcher_with(config, variables, &switches?).await
+}
+
+pub(crate) async fn dispatcher_with(
+    config: &Config,
+    variables: &BTreeMap<String, String>,
+    switches: &[Switch],
 ) -> Result<Arc<Dispatcher>, StartError> {
     let environment = Environment::new(variables.clone());
     let registry = Registry::linked(&environment).await?;
@@ -101,21 +113,14 @@ pub async fn dispatcher(
         output: config.limits.max_output,
     };
     let dispatcher = Dispatcher::with(registry, Vec::new(), limits, vec![Arc::new(CallLog)])?;
-    select(&dispatcher, selection(&config.servers), config)?;
-    Ok(Arc::new(dispatcher))
-}
-
-fn select(
-    dispatcher: &Dispatcher,
-    selection: Selection,
-    config: &Config,
-) -> Result<(), StartError> {
+    let selection = with_switches(&config.servers, switches, &dispatcher.view());
     dispatcher
         .select(selection)
         .map_err(|source| StartError::Selection {
             file: config.file.clone(),
             source,
-        })
+        })?;
+    Ok(Arc::new(dispatcher))
 }
 
 fn selection(servers: &BTreeMap<String, config::ServerSelection>) -> Selection {
@@ -196,12 +201,9 @@ impl Bridge {
         config: &Config,
         variables: &BTreeMap<String, String>,
     ) -> Result<Self, StartError> {
-        let dispatcher = dispatcher(config, variables).await?;
         let store = Store::open(&config.data, config.database_url.as_ref()).await?;
+        let dispatcher = dispatcher_with(config, variables, &store.switches().await?).await?;
         mirror(&store, &dispatcher).await?;
-        let switches = store.switches().await?;
-        let selected = with_switches(&config.servers, &switches, &dispatcher.view());
-        select(&dispatcher, selected, config)?;
         let (token, token_file) = token(config)?;
         let listener = listen(config.listen).await?;
         let address = listener.local_addr().map_err(|source| StartError::Listen {
@@ -315,8 +317,9 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {
 pub(crate) async fn serve_pipe(
     config: &Config,
     variables: &BTreeMap<String, String>,
-    caller: Caller,
+    mut caller: Caller,
 ) -> Result<(), StartError> {
+    Streams::default().identify(&mut caller);
     let dispatcher = dispatcher(config, variables).await?;
     // One client and one process: what the client carries needs to outlive neither.
     let mut key = [0; 32];

@@ -9,6 +9,7 @@
 
 mod data;
 mod doctor;
+mod servers;
 mod tokens;
 mod tools;
 
@@ -99,6 +100,9 @@ enum Command {
     /// List, show and call tools
     #[command(subcommand)]
     Tools(tools::Command),
+    /// List servers, and switch them and their tools on and off
+    #[command(subcommand)]
+    Servers(servers::Command),
     /// Create, list and revoke tokens
     #[command(subcommand)]
     Tokens(tokens::Command),
@@ -195,6 +199,7 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
             let dispatcher = app::dispatcher(&config, &variables).await?;
             tools::run(command, &dispatcher).await
         }
+        Command::Servers(command) => servers::run(command, &config, &variables).await,
         Command::Tokens(command) => tokens::run(command, &config).await,
         Command::Data(command) => data::run(command, &config, &variables).await,
         Command::Doctor(doctor) => doctor::run(&doctor, &config, &variables).await,

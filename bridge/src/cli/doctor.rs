@@ -5,7 +5,8 @@ use crate::{
     app,
     config::Config,
     secret::Secret,
-    store::{Store, service_token},
+    skills::{PAGE_SIZE, Skills},
+    store::{DatabaseError, Store, Switch, service_token},
 };
 use clap::Args;
 use serde::Serialize;
@@ -69,8 +70,10 @@ pub(super) async fn run(
     variables: &BTreeMap<String, String>,
 ) -> Result<ExitCode, Failure> {
     let mut findings = vec![settings(config)];
-    findings.extend(servers(config, variables).await);
-    findings.push(store(config).await);
+    let (switches, kept) = store(config).await;
+    findings.extend(servers(config, variables, &switches).await);
+    findings.extend(skills(config));
+    findings.push(kept);
     let (token, finding) = token(config);
     findings.push(finding);
     findings.push(bridge(config.listen, token.as_ref()).await);
@@ -105,8 +108,12 @@ fn settings(config: &Config) -> Finding {
     }
 }
 
-async fn servers(config: &Config, variables: &BTreeMap<String, String>) -> Vec<Finding> {
-    let dispatcher = match app::dispatcher(config, variables).await {
+async fn servers(
+    config: &Config,
+    variables: &BTreeMap<String, String>,
+    switches: &[Switch],
+) -> Vec<Finding> {
+    let dispatcher = match app::dispatcher_with(config, variables, switches).await {
         Ok(dispatcher) => dispatcher,
         Err(error) => return vec![Finding::bad("servers", in_full(&error))],
     };
@@ -131,24 +138,46 @@ async fn servers(config: &Config, variables: &BTreeMap<String, String>) -> Vec<F
     findings
 }
 
-async fn store(config: &Config) -> Finding {
-    match Store::open(&config.data, config.database_url.as_ref()).await {
-        Ok(store) => {
-            let tokens = store.tokens().await;
-            store.close().await;
-            match tokens {
-                Ok(tokens) => {
-                    let live = tokens.iter().filter(|it| it.revoked_at.is_none()).count();
-                    Finding::good(
-                        "store",
-                        format!("opens; {live} tokens besides the service token"),
-                    )
-                }
-                Err(error) => Finding::bad("store", in_full(&error)),
-            }
+fn skills(config: &Config) -> Vec<Finding> {
+    let Some(folder) = &config.skills else {
+        return Vec::new();
+    };
+    match Skills::open(folder, PAGE_SIZE) {
+        Ok(skills) => {
+            let says = format!("read from {}", folder.display());
+            let notes = skills.notes().into_iter();
+            let notes = notes.map(|it| Finding::note("skills", it));
+            std::iter::once(Finding::good("skills", says))
+                .chain(notes)
+                .collect()
         }
-        Err(error) => Finding::bad("store", in_full(&error)),
+        Err(error) => vec![Finding::bad("skills", in_full(&error))],
     }
+}
+
+/// Opens the store; says what the user has switched, and how that went.
+async fn store(config: &Config) -> (Vec<Switch>, Finding) {
+    let looked = match Store::open(&config.data, config.database_url.as_ref()).await {
+        Ok(store) => {
+            let looked = look_into(&store).await;
+            store.close().await;
+            looked.map_err(|error| in_full(&error))
+        }
+        Err(error) => Err(in_full(&error)),
+    };
+    match looked {
+        Ok((switches, tokens)) => {
+            let says = format!("opens; {tokens} tokens besides the service token");
+            (switches, Finding::good("store", says))
+        }
+        Err(says) => (Vec::new(), Finding::bad("store", says)),
+    }
+}
+
+async fn look_into(store: &Store) -> Result<(Vec<Switch>, usize), DatabaseError> {
+    let tokens = store.tokens().await?;
+    let live = tokens.iter().filter(|it| it.revoked_at.is_none()).count();
+    Ok((store.switches().await?, live))
 }
 
 fn token(config: &Config) -> (Option<Secret>, Finding) {

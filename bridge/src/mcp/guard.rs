@@ -29,7 +29,7 @@ use std::{
 };
 use thiserror::Error;
 use tokio::time::Instant;
-use tool_runtime::{Caller, Identified, Reach};
+use tool_runtime::{Caller, Reach};
 
 /// How long a project token is taken to be good without asking the database again. Another process that revokes it is
 /// heard after this time; this one at once.
@@ -364,9 +364,6 @@ pub fn caller(uri: &Uri, access: &Access) -> Result<Caller, Refusal> {
     }
     if let Some(project) = &access.project {
         caller.project.clone_from(project);
-    }
-    if !caller.session.is_empty() {
-        caller.identified = Identified::Exact;
     }
     Ok(caller)
 }

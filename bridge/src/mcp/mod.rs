@@ -174,15 +174,13 @@ pub fn router(
         .route("/healthz", get(health))
 }
 
-/// Finds out which conversation a call comes from that doesn't say so.
+/// Finds out which conversation a call comes from.
 async fn identify(
     State(streams): State<Arc<Streams>>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    if let Some(caller) = request.extensions_mut().get_mut::<Arc<Caller>>()
-        && caller.session.is_empty()
-    {
+    if let Some(caller) = request.extensions_mut().get_mut::<Arc<Caller>>() {
         streams.identify(Arc::make_mut(caller));
     }
     next.run(request).await

@@ -112,13 +112,14 @@ async fn help() {
         Usage: clopen-mcp [OPTIONS] [COMMAND]
 
         Commands:
-          serve   Serve MCP over HTTP at /mcp
-          stdio   Serve one client over standard input and output, for hosts that start a subprocess
-          tools   List, show and call tools
-          tokens  Create, list and revoke tokens
-          data    Export, import, back up and reset what is in the database
-          doctor  Check the whole path from the settings to a list of tools, and say what to do
-          help    Print this message or the help of the given subcommand(s)
+          serve    Serve MCP over HTTP at /mcp
+          stdio    Serve one client over standard input and output, for hosts that start a subprocess
+          tools    List, show and call tools
+          servers  List servers, and switch them and their tools on and off
+          tokens   Create, list and revoke tokens
+          data     Export, import, back up and reset what is in the database
+          doctor   Check the whole path from the settings to a list of tools, and say what to do
+          help     Print this message or the help of the given subcommand(s)
 
         Options:
           -h, --help
@@ -162,6 +163,7 @@ async fn help_of_each_command() {
         &["serve"][..],
         &["stdio"],
         &["tools"],
+        &["servers"],
         &["tools", "list"],
         &["tools", "show"],
         &["tools", "call"],
@@ -207,6 +209,19 @@ async fn help_of_each_command() {
           show  Show a tool: what it does, what it takes, what it gives
           call  Call a tool; exits with 1 if the tool fails
           help  Print this message or the help of the given subcommand(s)
+
+        Options:
+          -h, --help  Print help
+        ----
+        List servers, and switch them and their tools on and off
+
+        Usage: clopen-mcp servers [OPTIONS] <COMMAND>
+
+        Commands:
+          list     List the servers, and what is off
+          enable   Switch a server or one of its tools on; a bridge takes it up when it starts
+          disable  Switch a server or one of its tools off; a bridge takes it up when it starts
+          help     Print this message or the help of the given subcommand(s)
 
         Options:
           -h, --help  Print help
@@ -587,6 +602,85 @@ async fn a_reader_that_has_enough() {
     drop(child.stdout.take());
     let output = child.wait_with_output().await.expect("it ends");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[tokio::test]
+async fn servers_are_switched_off_and_on() {
+    let here = Here::new();
+    here.says(
+        &["servers", "disable", "file-utils"],
+        0,
+        expect![[r#"
+        `file-utils` is off
+    "#]],
+    )
+    .await;
+    here.says(
+        &["servers", "disable", "api-gateway", "call_service"],
+        0,
+        expect![[r#"
+            `api-gateway.call_service` is off
+        "#]],
+    )
+    .await;
+    here.says(&["servers", "list"], 0, expect![[r#"
+        api-gateway          1.0.0     on  without call_service
+        database             1.0.0     on  not available: the environment variable `DATABASE_URL` is not set: set it to `sqlite:path` or `postgres://user:password@host/name`
+        file-utils           1.0.0     off
+        results              1.0.0     on
+        weather-service      1.0.0     on
+    "#]]).await;
+    // It holds for every command.
+    here.says(&["tools", "list"], 0, expect![[r#"
+        api-gateway 1.0.0
+          list_services            List the services that `call_service` can call, and what each allows.
+        database 1.0.0
+          not available: the environment variable `DATABASE_URL` is not set: set it to `sqlite:path` or `postgres://user:password@host/name`
+        file-utils 1.0.0
+        results 1.0.0
+          read_result              Read on in a result that was cut.
+        weather-service 1.0.0
+          get_temperature          Get the current air temperature at a place.
+    "#]]).await;
+    here.says(
+        &["tools", "call", "count_lines", r#"{"path":"poem.txt"}"#],
+        1,
+        expect![[r#"
+            error: the tool `mcp__file-utils__count_lines` is turned off
+        "#]],
+    )
+    .await;
+    here.says(
+        &["servers", "enable", "file-utils"],
+        0,
+        expect![[r#"
+        `file-utils` is on
+    "#]],
+    )
+    .await;
+    let servers = here.json(&["servers", "list", "--json"]).await;
+    let on = servers["servers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["enabled"]);
+    assert!(on.clone().all(|it| it == true), "{servers}");
+    here.says(
+        &["servers", "disable", "file-util"],
+        3,
+        expect![[r#"
+        error: there is no server `file-util`; did you mean `file-utils`?
+    "#]],
+    )
+    .await;
+    here.says(
+        &["servers", "disable", "file-utils", "count_line"],
+        3,
+        expect![[r#"
+            error: the server `file-utils` has no tool `count_line`; did you mean `count_lines`?
+        "#]],
+    )
+    .await;
 }
 
 #[tokio::test]
