@@ -516,6 +516,22 @@ impl Client {
         Events::of(response)
     }
 
+    /// Subscribes to changes, under an id of the test's own; returns when the stream is open.
+    pub(crate) async fn subscribe(&self, id: Value, notifications: Value) -> Events {
+        let Line::Http(http) = &self.0.line else {
+            panic!("a pipe is one stream");
+        };
+        let mut params = json!({ "notifications": notifications });
+        self.0.state_everything(&mut params);
+        let message = json!({
+            "jsonrpc": "2.0", "id": id, "method": "subscriptions/listen", "params": params,
+        });
+        let response = self.post(http, &message).await;
+        let response = response.expect("the bridge answers");
+        assert_eq!(response.status().as_u16(), 200);
+        Events::of(response)
+    }
+
     async fn hear_line(&self, line: &str) {
         let Line::Pipe(pipe) = &self.0.line else {
             return;

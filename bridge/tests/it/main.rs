@@ -5,14 +5,17 @@
     reason = "`UPDATE_EXPECT=1` writes snapshots so"
 )]
 
+mod bound;
 mod bridge;
 mod cli;
 mod client;
+mod complete;
 mod config;
 mod data;
 mod durable;
 mod guard;
 mod legacy;
+mod listen;
 mod requests;
 mod sample_servers;
 mod serving;

@@ -308,6 +308,14 @@ pub(crate) mod lab {
         Ok(format!("hello, {}", guest.name))
     }
 
+    /// Ask the user to open a page.
+    #[tool(read_only)]
+    pub(crate) async fn ask_to_open(client: &Client) -> Result<&'static str, ToolError> {
+        let page = "https://example.org/sign-in";
+        client.elicit_url("Sign in, please.", page).await?;
+        Ok("opened")
+    }
+
     /// Ask the client's model.
     #[tool(read_only)]
     pub(crate) async fn ask_model(client: &Client) -> Result<String, ToolError> {

@@ -133,6 +133,7 @@ async fn tools_are_listed(era: Era) {
         count
         chatter
         ask_user
+        ask_to_open
         ask_model
         ask_roots
         left-twin_greet
@@ -725,6 +726,7 @@ async fn a_token_for_one_server(era: Era) {
         count
         chatter
         ask_user
+        ask_to_open
         ask_model
         ask_roots"#]]
     .assert_eq(&lines(client.names("tools").await));
