@@ -88,7 +88,7 @@ struct Recording<'a> {
     called: &'a str,
     caller: &'a Caller,
     bytes_in: usize,
-    started: Instant,
+    started: quanta::Instant,
     trace: Trace,
     ended: bool,
 }
@@ -196,7 +196,7 @@ impl Dispatcher {
             called: name,
             caller: &context.caller,
             bytes_in: arguments.len(),
-            started: Instant::now(),
+            started: quanta::Instant::now(),
             trace: Trace::default(),
             ended: false,
         };
