@@ -6,6 +6,7 @@
 mod app;
 mod cli;
 pub mod config;
+pub mod engines;
 pub mod mcp;
 pub mod secret;
 pub mod skills;

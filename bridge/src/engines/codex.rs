@@ -1,0 +1,52 @@
+//! Codex.
+
+use super::{
+    Access, Engine, Format, Lifetime, Place, Root, TOKEN_VARIABLE, Token, in_map, nothing_else,
+};
+use serde_json::{Value, json};
+
+/// Codex.
+pub static ENGINE: Engine = Engine {
+    id: "codex",
+    title: "Codex",
+    aliases: &["codex-cli"],
+    programs: &["codex"],
+    clients: &["codex"],
+    format: Format::Toml,
+    user: Place {
+        root: Root::Home {
+            variable: "CODEX_HOME",
+            folder: ".codex",
+        },
+        names: &["config.toml"],
+    },
+    project: Some(Place {
+        root: Root::Project(".codex"),
+        names: &["config.toml"],
+    }),
+    entry_at: &in_map("mcp_servers"),
+    lifetime: Lifetime::Stream,
+    variable: Some("bearer_token_env_var"),
+    entry,
+    further: nothing_else,
+    invents: &[],
+    reasons: &[(
+        "`required`",
+        "the first turn doesn't wait for a server otherwise, and a bridge that isn't there goes unnoticed",
+    )],
+    notes: &[
+        "Tools that say that they change nothing run without approval; `default_tools_approval_mode = \"approve\"` lets the others run too.",
+        "The configuration of a project is read once the project is trusted.",
+        "Of a result with structured content, the model sees that alone.",
+    ],
+};
+
+fn entry(access: &Access<'_>) -> Value {
+    let mut entry = json!({ "url": access.address, "required": true });
+    match access.token {
+        Token::Unneeded => {}
+        Token::Variable => entry["bearer_token_env_var"] = TOKEN_VARIABLE.into(),
+        Token::Written(_) => entry["http_headers"] = access.headers.clone(),
+    }
+    entry
+}

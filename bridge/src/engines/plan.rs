@@ -1,0 +1,165 @@
+//! What connecting and disconnecting make of an engine's files, before anything is written.
+
+use super::{Change, Connection, EditError, Engine, Folders, Scope, edit};
+use serde_json::Value;
+use std::{
+    fs,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+};
+use thiserror::Error;
+
+/// The longest file that is taken for a configuration.
+const MOST_BYTES: u64 = 16 * 1024 * 1024;
+
+/// A file, and what it becomes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planned {
+    /// The file.
+    pub file: PathBuf,
+    /// What stands in it; `None` if it isn't there.
+    pub before: Option<String>,
+    /// What will stand in it; `None` if it will be gone.
+    pub after: Option<String>,
+}
+
+/// Why an engine can't be connected or disconnected. Nothing is written then.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// The engine has no file of that kind.
+    #[error("{engine} has no settings of a project; connect it with `--scope user`")]
+    NoProjectFile {
+        /// Its title.
+        engine: &'static str,
+    },
+    /// The file can't be read.
+    #[error("can't read `{}`", file.display())]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file is no configuration that can be changed.
+    #[error("`{}` is left as it is", file.display())]
+    Edit {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong, and where.
+        source: EditError,
+    },
+}
+
+impl Planned {
+    /// Whether nothing changes.
+    pub fn is_done(&self) -> bool {
+        self.before == self.after
+    }
+}
+
+/// Plans the connection of an engine.
+pub fn connect(
+    engine: &Engine,
+    connection: &Connection,
+    scope: Scope,
+    folders: &Folders,
+) -> Result<Vec<Planned>, PlanError> {
+    plan(engine, connection, scope, folders, Change::make)
+}
+
+/// Plans to take our entries out of an engine's files, and nothing else.
+pub fn disconnect(
+    engine: &Engine,
+    connection: &Connection,
+    scope: Scope,
+    folders: &Folders,
+) -> Result<Vec<Planned>, PlanError> {
+    let mut planned = plan(engine, connection, scope, folders, Change::unmake)?;
+    // What isn't there has nothing of ours.
+    planned.retain(|it| it.before.is_some());
+    Ok(planned)
+}
+
+/// Returns the entry that an engine has for us, with its file; `None` if it has none.
+pub fn connected(
+    engine: &Engine,
+    scope: Scope,
+    folders: &Folders,
+) -> Result<Option<(PathBuf, Value)>, PlanError> {
+    let Some(file) = engine.place(scope).and_then(|it| it.file(folders)) else {
+        return Ok(None);
+    };
+    let text = read(&file)?.unwrap_or_default();
+    let entry = edit::get(&text, engine.format, engine.entry_at);
+    let entry = entry.map_err(|source| PlanError::Edit {
+        file: file.clone(),
+        source,
+    })?;
+    Ok(entry.map(|it| (file, it)))
+}
+
+type Apply = fn(&Change, &str) -> Result<String, EditError>;
+
+fn plan(
+    engine: &Engine,
+    connection: &Connection,
+    scope: Scope,
+    folders: &Folders,
+    apply: Apply,
+) -> Result<Vec<Planned>, PlanError> {
+    let no_file = || PlanError::NoProjectFile {
+        engine: engine.title,
+    };
+    let changes = engine.changes(connection, scope).ok_or_else(no_file)?;
+    let mut planned: Vec<Planned> = Vec::new();
+    for change in changes {
+        let file = change.place.file(folders).ok_or_else(no_file)?;
+        let index = if let Some(index) = planned.iter().position(|it| it.file == file) {
+            index
+        } else {
+            let before = read(&file)?;
+            planned.push(Planned {
+                after: before.clone(),
+                before,
+                file,
+            });
+            planned.len() - 1
+        };
+        let Planned { file, after, .. } = &mut planned[index];
+        let text = after.as_deref().unwrap_or_default();
+        let new = apply(&change, text).map_err(|source| PlanError::Edit {
+            file: file.clone(),
+            source,
+        })?;
+        if new != text {
+            *after = Some(new);
+        }
+    }
+    Ok(planned)
+}
+
+/// Reads a file; `None` if it isn't there.
+pub(super) fn read(file: &Path) -> Result<Option<String>, PlanError> {
+    let failed = |source| PlanError::Read {
+        file: file.to_owned(),
+        source,
+    };
+    let open = match fs::File::open(file) {
+        Ok(open) => open,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    let metadata = open.metadata().map_err(failed)?;
+    if !metadata.is_file() {
+        return Err(failed(io::Error::other("it is no file")));
+    }
+    if metadata.len() > MOST_BYTES {
+        return Err(failed(io::Error::other("it has more than 16 MiB")));
+    }
+    let mut text = String::new();
+    open.take(MOST_BYTES)
+        .read_to_string(&mut text)
+        .map_err(failed)?;
+    Ok(Some(text))
+}

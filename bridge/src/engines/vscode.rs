@@ -1,0 +1,78 @@
+//! VS Code.
+
+use super::{
+    Access, Change, Connection, Engine, Format, Lifetime, Place, Root, Scope, Step, Token, Wanted,
+    in_map,
+};
+use serde_json::{Value, json};
+
+const USER: Place = Place {
+    root: Root::Application("Code/User"),
+    names: &["mcp.json"],
+};
+
+const PROJECT: Place = Place {
+    root: Root::Project(".vscode"),
+    names: &["mcp.json"],
+};
+
+/// The name of what VS Code asks for once, and keeps sealed.
+const INPUT: &str = "clopen-mcp-token";
+
+/// VS Code.
+pub static ENGINE: Engine = Engine {
+    id: "vscode",
+    title: "VS Code",
+    aliases: &["vs-code", "code"],
+    programs: &["code", "codium"],
+    clients: &["Visual Studio Code", "vscode"],
+    format: Format::Json,
+    user: USER,
+    project: Some(PROJECT),
+    entry_at: &in_map("servers"),
+    lifetime: Lifetime::Project,
+    variable: Some("${input:clopen-mcp-token}"),
+    entry,
+    further,
+    invents: &[],
+    reasons: &[(
+        "`inputs`",
+        "VS Code asks for the token once, and keeps it where it keeps secrets",
+    )],
+    notes: &[],
+};
+
+fn entry(access: &Access<'_>) -> Value {
+    json!({
+        "type": "http",
+        "url": access.address,
+        "headers": access.headers,
+    })
+}
+
+fn further(connection: &Connection, scope: Scope) -> Vec<Change> {
+    let Token::Variable = connection.token else {
+        return Vec::new();
+    };
+    let input = json!({
+        "type": "promptString",
+        "id": INPUT,
+        "description": "The token of clopen-mcp",
+        "password": true,
+    });
+    vec![Change {
+        place: match scope {
+            Scope::User => USER,
+            Scope::Project => PROJECT,
+        },
+        format: Format::Json,
+        at: vec![
+            Step::Key("inputs"),
+            Step::Element {
+                key: "id",
+                name: INPUT,
+            },
+        ],
+        wanted: Wanted::Value(input),
+    }]
+}
