@@ -7,8 +7,10 @@
     reason = "this is the one place that talks to the terminal"
 )]
 
+mod connect;
 mod data;
 mod doctor;
+mod engines;
 mod servers;
 mod tokens;
 mod tools;
@@ -103,6 +105,16 @@ enum Command {
     /// List servers, and switch them and their tools on and off
     #[command(subcommand)]
     Servers(servers::Command),
+    /// List the coding agents: which are here, connected, and seen, and what keeps them from their tools
+    Engines {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Connect a coding agent: write our entry into its configuration
+    Connect(connect::Connect),
+    /// Take our entry out of the configuration of a coding agent
+    Disconnect(connect::Disconnect),
     /// Create, list and revoke tokens
     #[command(subcommand)]
     Tokens(tokens::Command),
@@ -200,6 +212,9 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
             tools::run(command, &dispatcher).await
         }
         Command::Servers(command) => servers::run(command, &config, &variables).await,
+        Command::Engines { json } => engines::run(json, &config, &variables).await,
+        Command::Connect(command) => connect::connect(command, &config, &variables).await,
+        Command::Disconnect(command) => connect::disconnect(command, &config, &variables).await,
         Command::Tokens(command) => tokens::run(command, &config).await,
         Command::Data(command) => data::run(command, &config, &variables).await,
         Command::Doctor(doctor) => doctor::run(&doctor, &config, &variables).await,

@@ -1,9 +1,10 @@
 //! `clopen-mcp doctor`: checks the whole path and says what to do.
 
-use super::{Failure, NO, in_full, print, print_json};
+use super::{Failure, NO, engines, in_full, print, print_json};
 use crate::{
     app,
     config::Config,
+    engines::ENGINES,
     secret::Secret,
     skills::{PAGE_SIZE, Skills},
     store::{DatabaseError, Store, Switch, service_token},
@@ -76,7 +77,13 @@ pub(super) async fn run(
     findings.push(kept);
     let (token, finding) = token(config);
     findings.push(finding);
-    findings.push(bridge(config.listen, token.as_ref()).await);
+    let bridge = bridge(config.listen, token.as_ref()).await;
+    let runs = bridge.state == State::Good;
+    findings.push(bridge);
+    match connected_engines(config, variables, runs).await {
+        Ok(engines) => findings.extend(engines),
+        Err(error) => findings.push(Finding::bad("engines", in_full(&*error))),
+    }
 
     let bad = findings.iter().any(|it| it.state == State::Bad);
     if doctor.json {
@@ -202,34 +209,63 @@ fn token(config: &Config) -> (Option<Secret>, Finding) {
     }
 }
 
-/// Asks the running bridge for its tools, as an engine would.
+/// Goes the way of every connected engine: its file, its token, and the list that the bridge gives it.
+async fn connected_engines(
+    config: &Config,
+    variables: &BTreeMap<String, String>,
+    bridge_runs: bool,
+) -> Result<Vec<Finding>, Failure> {
+    let folders = engines::folders(variables)?;
+    let store = Store::open(&config.data, config.database_url.as_ref()).await?;
+    let mut findings = Vec::new();
+    for engine in ENGINES {
+        let state = engines::state(engine, &folders, config, variables, &store).await?;
+        let problems = state.problems.into_iter();
+        findings.extend(problems.map(|it| Finding::bad(engine.id, it)));
+        for connected in state.connected.iter().filter(|_| bridge_runs) {
+            let Some(address) = &connected.address else {
+                continue;
+            };
+            let file = folders.shown(&connected.file);
+            findings.push(match listed(address, connected.token.as_ref()).await {
+                Ok(tools) => Finding::good(engine.id, format!("{file}: lists {tools} tools")),
+                Err(says) => Finding::bad(engine.id, format!("{file}: {says}")),
+            });
+        }
+    }
+    store.close().await;
+    Ok(findings)
+}
+
+/// Asks the running bridge for its tools.
 async fn bridge(address: SocketAddr, token: Option<&Secret>) -> Finding {
     let url = format!("http://{address}/mcp");
-    let answer = match ask(&url, token).await {
+    match listed(&url, token).await {
+        Ok(tools) => Finding::good("bridge", format!("{url} answers; it lists {tools} tools")),
+        Err(says) => Finding::bad("bridge", says),
+    }
+}
+
+/// Counts the tools that somebody gets who comes to this address with this token, as an engine would.
+async fn listed(url: &str, token: Option<&Secret>) -> Result<usize, String> {
+    let (status, answer) = match ask(url, token).await {
         Ok(answer) => answer,
         Err(error) if error.is_connect() => {
-            let says = format!("none runs on {address}; start one with `clopen-mcp serve`");
-            return Finding::bad("bridge", says);
+            return Err(format!(
+                "no bridge runs at {url}; start one with `clopen-mcp serve`"
+            ));
         }
-        Err(error) => return Finding::bad("bridge", format!("{url}: {}", in_full(&error))),
+        Err(error) => return Err(format!("{url}: {}", in_full(&error))),
     };
-    let (status, answer) = answer;
     let tools = answer.pointer("/result/tools").and_then(Value::as_array);
     match tools {
-        Some(tools) => Finding::good(
-            "bridge",
-            format!("{url} answers; it lists {} tools", tools.len()),
-        ),
-        None if status == reqwest::StatusCode::UNAUTHORIZED => Finding::bad(
-            "bridge",
-            format!(
-                "{url} refuses the token; it was started with another one (compare CLOPEN_MCP_TOKEN and --data)"
-            ),
-        ),
-        None => Finding::bad(
-            "bridge",
-            format!("{url} answers {status}, which is no list of tools; is it a clopen-mcp?"),
-        ),
+        Some(tools) => Ok(tools.len()),
+        None if status == reqwest::StatusCode::UNAUTHORIZED => Err(format!(
+            "{url} refuses the token; it was started with another one (compare CLOPEN_MCP_TOKEN and --data)"
+        )),
+        None => Err(format!(
+            "{url} answers {status}, which is no list of tools; is it a clopen-mcp?"
+        )),
     }
 }
 

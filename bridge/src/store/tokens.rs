@@ -231,20 +231,26 @@ impl Store {
         }
     }
 
-    /// Finds the token with this text, unless it is revoked, and notes that it is used.
-    pub async fn find_token(&self, text: &str, now: i64) -> Result<Option<Token>, DatabaseError> {
+    /// Finds the token with this text, also a revoked one.
+    pub async fn look_up_token(&self, text: &str) -> Result<Option<Token>, DatabaseError> {
         if !text.starts_with(PREFIX) {
             return Ok(None);
         }
         let row = sqlx::query(concat!(
             "SELECT ",
             columns!(),
-            " FROM tokens WHERE hash = $1 AND revoked_at IS NULL"
+            " FROM tokens WHERE hash = $1"
         ))
         .bind(hash(text))
         .fetch_optional(&self.pool)
         .await?;
-        let Some(token) = row.as_ref().map(token).transpose()? else {
+        Ok(row.as_ref().map(token).transpose()?)
+    }
+
+    /// Finds the token with this text, unless it is revoked, and notes that it is used.
+    pub async fn find_token(&self, text: &str, now: i64) -> Result<Option<Token>, DatabaseError> {
+        let token = self.look_up_token(text).await?;
+        let Some(token) = token.filter(|it| it.revoked_at.is_none()) else {
             return Ok(None);
         };
         if token

@@ -12,19 +12,19 @@ use tempfile::TempDir;
 use tokio::{io::AsyncWriteExt as _, process::Command};
 
 /// A folder in which the binary is called.
-struct Here {
-    folder: TempDir,
+pub(crate) struct Here {
+    pub(crate) folder: TempDir,
     variables: Vec<(&'static str, String)>,
 }
 
-struct Said {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
+pub(crate) struct Said {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Here {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = TempDir::new().expect("the temporary folder can be written");
         fs::write(folder.path().join("poem.txt"), "one\ntwo\n").expect("it can be written");
         Self {
@@ -33,18 +33,18 @@ impl Here {
         }
     }
 
-    fn with(mut self, name: &'static str, value: &str) -> Self {
+    pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
         self.variables.push((name, value.to_owned()));
         self
     }
 
-    fn settings(self, text: &str) -> Self {
+    pub(crate) fn settings(self, text: &str) -> Self {
         let file = self.folder.path().join("clopen-mcp.toml");
         fs::write(file, text).expect("it can be written");
         self
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = binary(self.folder.path());
         for (name, value) in &self.variables {
             command.env(name, value);
@@ -53,11 +53,11 @@ impl Here {
         command
     }
 
-    async fn run(&self, arguments: &[&str]) -> Said {
+    pub(crate) async fn run(&self, arguments: &[&str]) -> Said {
         self.run_with(arguments, "").await
     }
 
-    async fn run_with(&self, arguments: &[&str], input: &str) -> Said {
+    pub(crate) async fn run_with(&self, arguments: &[&str], input: &str) -> Said {
         let mut child = self
             .command(arguments)
             .stdin(Stdio::piped())
@@ -79,7 +79,7 @@ impl Here {
     }
 
     /// A text without what differs from run to run.
-    fn plain(&self, text: &[u8]) -> String {
+    pub(crate) fn plain(&self, text: &[u8]) -> String {
         let text = String::from_utf8(text.to_vec()).expect("it is UTF-8");
         let folder = self.folder.path();
         let canonical = folder.canonicalize().expect("it is there");
@@ -89,13 +89,13 @@ impl Here {
     }
 
     /// Checks the exit code and everything that is printed.
-    async fn says(&self, arguments: &[&str], code: i32, expected: Expect) {
+    pub(crate) async fn says(&self, arguments: &[&str], code: i32, expected: Expect) {
         let said = self.run(arguments).await;
         expected.assert_eq(&format!("{}{}", said.stdout, said.stderr));
         assert_eq!(said.code, Some(code));
     }
 
-    async fn json(&self, arguments: &[&str]) -> Value {
+    pub(crate) async fn json(&self, arguments: &[&str]) -> Value {
         let said = self.run(arguments).await;
         serde_json::from_str(&said.stdout).unwrap_or_else(|_| panic!("{}", said.stderr))
     }
@@ -112,14 +112,18 @@ async fn help() {
         Usage: clopen-mcp [OPTIONS] [COMMAND]
 
         Commands:
-          serve    Serve MCP over HTTP at /mcp
-          stdio    Serve one client over standard input and output, for hosts that start a subprocess
-          tools    List, show and call tools
-          servers  List servers, and switch them and their tools on and off
-          tokens   Create, list and revoke tokens
-          data     Export, import, back up and reset what is in the database
-          doctor   Check the whole path from the settings to a list of tools, and say what to do
-          help     Print this message or the help of the given subcommand(s)
+          serve       Serve MCP over HTTP at /mcp
+          stdio       Serve one client over standard input and output, for hosts that start a subprocess
+          tools       List, show and call tools
+          servers     List servers, and switch them and their tools on and off
+          engines     List the coding agents: which are here, connected, and seen, and what keeps them from
+                      their tools
+          connect     Connect a coding agent: write our entry into its configuration
+          disconnect  Take our entry out of the configuration of a coding agent
+          tokens      Create, list and revoke tokens
+          data        Export, import, back up and reset what is in the database
+          doctor      Check the whole path from the settings to a list of tools, and say what to do
+          help        Print this message or the help of the given subcommand(s)
 
         Options:
           -h, --help
@@ -827,7 +831,7 @@ async fn a_doctor_who_finds_no_bridge() {
         BAD servers   the settings select what does not exist (FOLDER/clopen-mcp.toml): there is no server `file-util`; did you mean `file-utils`?
         ok  store     opens; 0 tokens besides the service token
         ok  token     in FOLDER/data/token
-        BAD bridge    none runs on 127.0.0.1:1; start one with `clopen-mcp serve`
+        BAD bridge    no bridge runs at http://127.0.0.1:1/mcp; start one with `clopen-mcp serve`
     "#]])
         .await;
     let json = here

@@ -1,0 +1,403 @@
+//! `clopen-mcp connect` and `disconnect`: our entry in the configuration of an engine.
+
+use super::{Failure, print};
+use crate::{
+    app,
+    config::Config,
+    engines::{
+        Connection, ENGINES, Engine, Folders, Scope, TOKEN_VARIABLE, Token,
+        backups::Backups,
+        plan::{self, Planned},
+    },
+    secret::Secret,
+    store::{NewToken, Store, now},
+};
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+use similar::TextDiff;
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+use tool_runtime::Caller;
+
+/// What the name of a token begins with that is written into a file.
+const TOKEN_NAME: &str = "connect-";
+
+/// So many lines are shown around a change. The others may be secret.
+const AROUND: usize = 1;
+
+#[derive(Debug, Args)]
+pub(super) struct Connect {
+    /// The engine; `clopen-mcp engines` lists them
+    #[arg(required_unless_present_any = ["all", "undo"])]
+    engine: Option<String>,
+    /// Connect every engine that is installed here
+    #[arg(long, conflicts_with = "engine")]
+    all: bool,
+    /// Take back what was connected or disconnected last, byte for byte
+    #[arg(long, conflicts_with_all = ["engine", "all", "project", "scope", "url", "dry_run"])]
+    undo: bool,
+    #[command(flatten)]
+    whose: Whose,
+    /// The address of the bridge, where it isn't this machine's: `https://tools.example.org/mcp`
+    #[arg(long)]
+    url: Option<String>,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Disconnect {
+    /// The engine
+    engine: String,
+    #[command(flatten)]
+    whose: Whose,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Whose configuration it is.
+#[derive(Debug, Args)]
+struct Whose {
+    /// The folder of the project whose configuration it is
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// Whether it is the configuration of a person or of a project; of a project if `--project` names one
+    #[arg(long)]
+    scope: Option<ScopeName>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ScopeName {
+    User,
+    Project,
+}
+
+/// Everything that connecting needs besides the engine.
+struct Desk<'a> {
+    config: &'a Config,
+    store: Store,
+    backups: Backups,
+    folders: Folders,
+    scope: Scope,
+    project: Option<PathBuf>,
+}
+
+pub(super) async fn connect(
+    command: Connect,
+    config: &Config,
+    variables: &BTreeMap<String, String>,
+) -> Result<ExitCode, Failure> {
+    if command.undo {
+        let record = Backups::of(&config.data).undo()?;
+        for written in &record.files {
+            print(format!(
+                "`{}` is as it was before `{}`",
+                written.file.display(),
+                record.what
+            ))?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let desk = Desk::new(&command.whose, config, variables).await?;
+    let engines = match &command.engine {
+        Some(name) => vec![find(name)?],
+        None => desk.installed(),
+    };
+    if engines.is_empty() {
+        return Err(
+            "no engine is installed here; name one, and it will find the bridge once it is".into(),
+        );
+    }
+    let view = app::dispatcher_with(config, variables, &desk.store.switches().await?)
+        .await?
+        .view();
+    let everyone = Caller::default();
+    let tools = view
+        .tools(&everyone)
+        .filter(|it| it.item.hints.read_only == Some(true));
+    let read_only_tools: Vec<String> = tools.map(|it| it.name.to_owned()).collect();
+    let mut failed = false;
+    for engine in engines {
+        let connection = Connection {
+            url: command.url.clone().unwrap_or_else(|| local_url(config)),
+            caller: desk.caller(),
+            token: Token::Variable,
+            read_only_tools: read_only_tools.clone(),
+        };
+        let connected = desk.connect(engine, connection, command.dry_run).await;
+        match connected {
+            Ok(()) => {}
+            // One that can't be connected keeps no other from it.
+            Err(error) if command.all => {
+                eprintln!("error: {}: {}", engine.title, super::in_full(&*error));
+                failed = true;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    desk.store.close().await;
+    Ok(if failed {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+pub(super) async fn disconnect(
+    command: Disconnect,
+    config: &Config,
+    variables: &BTreeMap<String, String>,
+) -> Result<ExitCode, Failure> {
+    let desk = Desk::new(&command.whose, config, variables).await?;
+    let engine = find(&command.engine)?;
+    desk.disconnect(engine, command.dry_run).await?;
+    desk.store.close().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl<'a> Desk<'a> {
+    async fn new(
+        Whose { project, scope }: &Whose,
+        config: &'a Config,
+        variables: &BTreeMap<String, String>,
+    ) -> Result<Self, Failure> {
+        let scope = match (scope, project) {
+            (Some(ScopeName::User), Some(_)) => {
+                return Err(
+                    "`--project` belongs to `--scope project`; leave one of them out".into(),
+                );
+            }
+            (Some(ScopeName::User) | None, None) => Scope::User,
+            (Some(ScopeName::Project) | None, _) => Scope::Project,
+        };
+        let project = match scope {
+            Scope::User => None,
+            Scope::Project => {
+                let folder = project.clone().unwrap_or_else(|| PathBuf::from("."));
+                let whole = folder.canonicalize();
+                Some(whole.map_err(|error| {
+                    format!("can't find the project `{}`: {error}", folder.display())
+                })?)
+            }
+        };
+        let folders = Folders::of(variables, project.clone());
+        Ok(Self {
+            config,
+            store: Store::open(&config.data, config.database_url.as_ref()).await?,
+            backups: Backups::of(&config.data),
+            folders: folders.ok_or("there is no home folder to look for settings in; set HOME")?,
+            scope,
+            project,
+        })
+    }
+
+    /// The project goes by its path: two projects may have one name.
+    fn caller(&self) -> Caller {
+        let project = self.project.as_deref().map(Path::to_string_lossy);
+        Caller {
+            project: project.unwrap_or_default().into_owned(),
+            ..Caller::default()
+        }
+    }
+
+    fn installed(&self) -> Vec<&'static Engine> {
+        let engines = ENGINES.iter().copied();
+        let engines = engines.filter(|it| it.place(self.scope).is_some());
+        engines
+            .filter(|it| it.is_installed(&self.folders))
+            .collect()
+    }
+
+    async fn connect(
+        &self,
+        engine: &Engine,
+        mut connection: Connection,
+        is_dry: bool,
+    ) -> Result<(), Failure> {
+        let mut new_token = None;
+        if self.config.no_auth {
+            connection.token = Token::Unneeded;
+        } else if engine.variable.is_none() {
+            let token = match self.written_token(engine).await? {
+                Some(token) => token,
+                None if is_dry => Secret::new("…"),
+                None => {
+                    let (name, token) = self.make_token(engine).await?;
+                    new_token = Some(name);
+                    token
+                }
+            };
+            connection.token = Token::Written(token);
+        }
+        let planned = plan::connect(engine, &connection, self.scope, &self.folders);
+        let written = planned.map_err(Failure::from).and_then(|mut planned| {
+            planned.retain(|it| !it.is_done());
+            for planned in &planned {
+                print(diff(planned, &self.folders))?;
+            }
+            if planned.is_empty() {
+                print(format!("{} is connected already", engine.title))?;
+            } else if !is_dry {
+                let is_private = matches!(connection.token, Token::Written(_));
+                let what = format!("connect {}", engine.id);
+                self.backups.write(what, &planned, is_private)?;
+                print(format!("{} is connected", engine.title))?;
+            }
+            Ok(())
+        });
+        if let (Err(_), Some(name)) = (&written, new_token) {
+            self.store.revoke_token(&name, now()).await?;
+        }
+        written?;
+        if let (Token::Variable, false) = (&connection.token, is_dry) {
+            eprintln!(
+                "{} takes the token from the variable {TOKEN_VARIABLE} of its own environment; for the service token: export {TOKEN_VARIABLE}=\"$(cat '{}')\"",
+                engine.title,
+                self.config.data.join("token").display()
+            );
+        }
+        if let (Token::Written(_), Scope::Project, false) = (&connection.token, self.scope, is_dry)
+        {
+            eprintln!(
+                "warning: {} can't name a variable, so the token stands in the file itself; keep it out of version control",
+                engine.title
+            );
+        }
+        Ok(())
+    }
+
+    async fn disconnect(&self, engine: &Engine, is_dry: bool) -> Result<(), Failure> {
+        let token = self.written_token(engine).await?;
+        let connection = Connection {
+            url: local_url(self.config),
+            caller: self.caller(),
+            token: token.clone().map_or(Token::Variable, Token::Written),
+            read_only_tools: Vec::new(),
+        };
+        let mut planned = plan::disconnect(engine, &connection, self.scope, &self.folders)?;
+        planned.retain(|it| !it.is_done());
+        if planned.is_empty() {
+            print(format!("{} is not connected", engine.title))?;
+            return Ok(());
+        }
+        if !is_dry {
+            let mut others = Vec::new();
+            for planned in planned {
+                if !self.backups.restore(&planned.file)? {
+                    others.push(planned);
+                }
+            }
+            if !others.is_empty() {
+                // A change in between may have been taken back.
+                let mut planned = plan::disconnect(engine, &connection, self.scope, &self.folders)?;
+                planned.retain(|it| !it.is_done());
+                let what = format!("disconnect {}", engine.id);
+                self.backups.write(what, &planned, token.is_some())?;
+            }
+            if let Some(token) = token
+                && let Some(token) = self.store.look_up_token(token.expose()).await?
+                && token.name.starts_with(TOKEN_NAME)
+            {
+                self.store.revoke_token(&token.id, now()).await?;
+            }
+            print(format!("{} is disconnected", engine.title))?;
+            return Ok(());
+        }
+        for planned in &planned {
+            print(diff(planned, &self.folders))?;
+        }
+        Ok(())
+    }
+
+    /// The token in the engine's file, if it still lets somebody in.
+    async fn written_token(&self, engine: &Engine) -> Result<Option<Secret>, Failure> {
+        let entry = plan::connected(engine, self.scope, &self.folders)?;
+        let Some(token) = entry.and_then(|(_, entry)| bearer(&entry)) else {
+            return Ok(None);
+        };
+        let found = self.store.look_up_token(token.expose()).await?;
+        Ok(found.filter(|it| it.revoked_at.is_none()).map(|_| token))
+    }
+
+    /// Makes a token for one engine alone, so that it can be revoked alone.
+    async fn make_token(&self, engine: &Engine) -> Result<(String, Secret), Failure> {
+        let tokens = self.store.tokens().await?;
+        let mut names = (1..).map(|it| match it {
+            1 => format!("{TOKEN_NAME}{}", engine.id),
+            _ => format!("{TOKEN_NAME}{}-{it}", engine.id),
+        });
+        let is_free = |name: &String| tokens.iter().all(|it| it.name != *name);
+        let name = names.find(is_free).expect("there is no end of numbers");
+        let project = self.caller().project;
+        let new = NewToken {
+            name: name.clone(),
+            project: (!project.is_empty()).then_some(project),
+            ..NewToken::default()
+        };
+        let (_, token) = self.store.create_token(new, now()).await?;
+        Ok((name, token))
+    }
+}
+
+fn find(name: &str) -> Result<&'static Engine, Failure> {
+    Engine::find(name).ok_or_else(|| {
+        let known: Vec<&str> = ENGINES.iter().map(|it| it.id).collect();
+        format!(
+            "there is no engine `{name}`; known are {}",
+            known.join(", ")
+        )
+        .into()
+    })
+}
+
+/// The address at which engines on this machine reach the bridge.
+pub(super) fn local_url(config: &Config) -> String {
+    let mut address = config.listen;
+    if address.ip().is_unspecified() {
+        address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
+    }
+    format!("http://{address}/mcp")
+}
+
+/// The token that an entry holds in clear, wherever it stands in it.
+pub(super) fn bearer(entry: &Value) -> Option<Secret> {
+    match entry {
+        Value::Object(members) => members.iter().find_map(|(name, value)| {
+            let text = value.as_str().filter(|_| name == "Authorization");
+            let token = text.and_then(|it| it.strip_prefix("Bearer "));
+            let written = token.filter(|it| !it.contains(['$', '{']));
+            written.map(Secret::new).or_else(|| bearer(value))
+        }),
+        _ => None,
+    }
+}
+
+/// What changes in a file, without the tokens in it.
+fn diff(planned: &Planned, folders: &Folders) -> String {
+    let name = folders.shown(&planned.file);
+    let text = |it: &Option<String>| it.clone().unwrap_or_default();
+    let (before, after) = (text(&planned.before), text(&planned.after));
+    let diff = TextDiff::from_lines(&before, &after);
+    let mut diff = diff.unified_diff();
+    let diff = diff.context_radius(AROUND).header(&name, &name);
+    without_tokens(&diff.to_string())
+}
+
+fn without_tokens(text: &str) -> String {
+    const SCHEME: &str = "Bearer ";
+    let mut parts = text.split(SCHEME);
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        shown.push_str(SCHEME);
+        let is_variable = part.starts_with(['$', '{']);
+        let end = part.find(['"', '\'', '\n']).unwrap_or(part.len());
+        shown.push_str(if is_variable { &part[..end] } else { "…" });
+        shown.push_str(&part[end..]);
+    }
+    shown
+}
