@@ -11,7 +11,7 @@ use super::{
     stream::Work,
     tasks,
 };
-use crate::store::now;
+use crate::{engines::Engine, store::now};
 use axum::http::StatusCode;
 use futures_util::{FutureExt as _, future::BoxFuture};
 use serde::Deserialize;
@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use tool_runtime::{
     self as runtime, Body, CallError, Content, Context, InputRequired, Message, NAMESPACE, Output,
-    ReadError, Role, TaskSupport, export::mcp,
+    ReadError, Role, TaskSupport, Tool, export::mcp,
 };
 
 /// What a call brings besides its name: the answers of a stateless client.
@@ -117,10 +117,12 @@ pub(super) fn call_tool(
             "the `arguments` of `tools/call` must be an object",
         ));
     }
+    let view = door.dispatcher.view();
+    let tool = view.reached_tool(&name, &peer.caller);
+    let arguments = &*without_invented(&peer.caller.engine, tool, arguments);
     let (talk, call) = prepare(door, peer, "tools/call", &name, arguments, params)?;
     let (name, arguments) = (name.into_owned(), arguments.to_owned());
-    let view = door.dispatcher.view();
-    if let Some(tool) = view.reached_tool(&name, &peer.caller)
+    if let Some(tool) = tool
         && tasks::applies(door, peer, tool)?
         && let Some(tasks) = door.tasks.clone()
         && let Era::Modern { capabilities, .. } = &peer.era
@@ -154,6 +156,28 @@ pub(super) fn call_tool(
         }
     };
     Ok((talk, Box::pin(work)))
+}
+
+/// Takes out the arguments that an engine adds to those of the model, unless the tool has them.
+fn without_invented<'a>(engine: &str, tool: Option<&Tool>, arguments: &'a str) -> Cow<'a, str> {
+    let invented = Engine::named(engine).map_or(&[][..], |it| it.invents);
+    let has = |name: &str| {
+        let properties = tool.and_then(|it| it.input_schema.get("properties"));
+        properties.is_some_and(|it| it.get(name).is_some())
+    };
+    let mut surplus = invented
+        .iter()
+        .filter(|it| arguments.contains(*it) && !has(it));
+    let Some(first) = surplus.next() else {
+        return arguments.into();
+    };
+    let members: Result<BTreeMap<&str, &RawValue>, _> = serde_json::from_str(arguments);
+    let Ok(mut members) = members else {
+        return arguments.into();
+    };
+    members.retain(|name, _| *name != *first && surplus.clone().all(|it| *name != *it));
+    let members = serde_json::to_string(&members);
+    members.expect("what was JSON is JSON").into()
 }
 
 /// Runs a call until it has asked everything; then it goes on as a task.
