@@ -13,6 +13,7 @@ impl Observer for CallLog {
         let server = record.tool.map_or("", |it| &*it.server);
         let caller = record.caller;
         let (engine, project) = (caller.engine.as_str(), caller.project.as_str());
+        let session = caller.session.as_str();
         let principal = caller.principal.as_str();
         let micros = u64::try_from(record.duration.as_micros()).unwrap_or(u64::MAX);
         let repaired = record.repaired.len();
@@ -22,6 +23,7 @@ impl Observer for CallLog {
                 tool,
                 engine,
                 project,
+                session,
                 principal,
                 micros,
                 repaired,
@@ -33,13 +35,14 @@ impl Observer for CallLog {
                 tool,
                 engine,
                 project,
+                session,
                 principal,
                 micros,
                 repaired,
                 "the tool failed"
             ),
             Outcome::Refused(error) => tracing::warn!(
-                called = ?record.called, server, tool, engine, project, principal, micros,
+                called = ?record.called, server, tool, engine, project, session, principal, micros,
                 code = error.code(), "refused"
             ),
         }

@@ -5,6 +5,7 @@
 
 use crate::{
     config::{Config, normal_origin, split_authority},
+    engines::Engine,
     secret::Secret,
     store::{self, DatabaseError, Store, Token},
 };
@@ -362,6 +363,7 @@ pub fn caller(uri: &Uri, access: &Access) -> Result<Caller, Refusal> {
         }
         *fact = value.into_owned();
     }
+    caller.engine = Engine::one_name(caller.engine);
     if let Some(project) = &access.project {
         caller.project.clone_from(project);
     }

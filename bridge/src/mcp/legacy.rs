@@ -9,6 +9,7 @@ use super::{
     peer::{Era, Peer},
     rpc::{self, INTERNAL_ERROR, INVALID_REQUEST, Incoming, Message, Request, RpcError},
     session::{Session, SessionError, Version},
+    sightings::{ClientInfo, name_engine},
     stream::{self, Accepts, Exchange},
 };
 use axum::{
@@ -52,6 +53,9 @@ pub(super) async fn initialize(
         .open(&caller.principal, version, capabilities, client_info)
         .await;
     let session = opened.map_err(|error| no_session(&error))?;
+    let client = ClientInfo::of(params.client_info);
+    let caller = name_engine(caller, || session.engine);
+    door.sightings.note(&caller, client, version.as_str());
     Ok((session, methods::initialized(door, version)))
 }
 
@@ -131,7 +135,7 @@ pub(super) fn take(
     match message {
         Message::Request(request) => {
             let peer = Peer {
-                caller: caller.clone(),
+                caller: name_engine(caller, || session.engine),
                 era: Era::Legacy(session.clone()),
             };
             let mut exchange = methods::exchange(door, &peer, request);

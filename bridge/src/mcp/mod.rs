@@ -19,6 +19,7 @@ mod result;
 mod rpc;
 mod seal;
 mod session;
+mod sightings;
 mod stream;
 mod tasks;
 
@@ -43,6 +44,7 @@ use rpc::{INTERNAL_ERROR, INVALID_REQUEST, Incoming, Message, RpcError};
 use seal::Seal;
 use serde_json::json;
 use session::Sessions;
+use sightings::Sightings;
 use std::{io, sync::Arc, time::Duration};
 use stream::{Accepts, Exchange};
 use tasks::Tasks;
@@ -60,6 +62,7 @@ pub struct FrontDoor(Arc<Door>);
 struct Door {
     dispatcher: Arc<Dispatcher>,
     sessions: Sessions,
+    sightings: Sightings,
     /// The tasks extension needs a store.
     tasks: Option<Arc<Tasks>>,
     skills: Option<Arc<Skills>>,
@@ -90,6 +93,7 @@ impl FrontDoor {
             dispatcher,
             skills,
             tasks: store.clone().map(|it| Arc::new(Tasks::new(it))),
+            sightings: Sightings::new(store.clone()),
             sessions: Sessions::new(store, &limits),
             listeners: Listeners::default(),
             seal: Seal::new(key),

@@ -4,6 +4,7 @@ use super::{
     Door,
     peer::{Era, Meta, Peer},
     rpc::{self, HEADER_MISMATCH, INVALID_PARAMS, Request, RpcError, UNSUPPORTED_VERSION},
+    sightings::{ClientInfo, name_engine},
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -55,7 +56,7 @@ pub(super) fn peer(
     {
         matches_header(headers, &VERSION_HEADER, &version)?;
     }
-    let peer = in_body(caller, params)?;
+    let peer = in_body(door, caller, request)?;
     matches_header(headers, &METHOD_HEADER, &request.method)?;
     if let Some(name) = named_by(&request.method).and_then(|it| text_of(params, it)) {
         matches_header(headers, &NAME_HEADER, &name)?;
@@ -71,7 +72,12 @@ pub(super) fn peer(
 }
 
 /// Checks what a request says about itself; for a pipe, which has no headers, that is all.
-pub(super) fn in_body(caller: &Arc<Caller>, params: Option<&RawValue>) -> Result<Peer, RpcError> {
+pub(super) fn in_body(
+    door: &Door,
+    caller: &Arc<Caller>,
+    request: &Request,
+) -> Result<Peer, RpcError> {
+    let params = request.params.as_deref();
     let malformed = |error: RpcError| error.with_status(StatusCode::BAD_REQUEST);
     let missing = |what: &str| {
         let message =
@@ -102,8 +108,13 @@ pub(super) fn in_body(caller: &Arc<Caller>, params: Option<&RawValue>) -> Result
         ));
     }
     let level = meta.level().map_err(malformed)?;
+    let client = || ClientInfo::of(meta.client_info);
+    let caller = name_engine(caller, || client().engine());
+    if ["server/discover", "tools/list"].contains(&request.method.as_str()) {
+        door.sightings.note(&caller, client(), VERSION);
+    }
     Ok(Peer {
-        caller: caller.clone(),
+        caller,
         era: Era::Modern {
             capabilities,
             level,

@@ -127,7 +127,7 @@ impl Pipe {
                 None => return,
             }
         } else if says_version || request.method == "server/discover" {
-            match modern::in_body(&self.caller, request.params.as_deref()) {
+            match modern::in_body(&self.door, &self.caller, &request) {
                 Ok(peer) => methods::exchange(&self.door, &peer, request),
                 Err(error) => Exchange::known(request.id, Err(error)),
             }

@@ -2,12 +2,16 @@
 //! bridge has restarted, and at another bridge on the same store. Only a session with an open stream or a call under way
 //! has more than its entry.
 
-use super::rpc::{self, Answer};
+use super::{
+    rpc::{self, Answer},
+    sightings::ClientInfo,
+};
 use crate::{
     config::Limits,
+    engines::Engine,
     store::{DatabaseError, Store, StoredSession, now},
 };
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 use std::{
     collections::{BTreeSet, HashMap},
     sync::{
@@ -50,6 +54,8 @@ pub(super) struct Session {
     pub(super) version: Version,
     /// What the client can do, as JSON.
     pub(super) capabilities: Box<str>,
+    /// The engine that its client is, where that is known.
+    pub(super) engine: Option<&'static Engine>,
     last_seen_at: AtomicI64,
     /// When the entry was last as the store had it.
     checked_at: AtomicI64,
@@ -364,7 +370,9 @@ impl Kept {
 impl Session {
     fn new(mut stored: StoredSession, version: Version) -> Self {
         let kept = Kept::of(&mut stored);
+        let client_info: Option<&RawValue> = serde_json::from_str(&stored.client_info).ok();
         Self {
+            engine: ClientInfo::of(client_info).engine(),
             id: stored.id.into(),
             principal: stored.principal.into(),
             version,

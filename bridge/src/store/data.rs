@@ -36,7 +36,7 @@ enum Type {
 use Type::{Integer, OptionalInteger, OptionalText, Text};
 
 /// Every table but that of the migrations.
-const TABLES: [Table; 6] = [
+const TABLES: [Table; 7] = [
     Table {
         name: "tokens",
         kept: true,
@@ -93,6 +93,19 @@ const TABLES: [Table; 6] = [
             ("subscriptions", Text),
             ("created_at", Integer),
             ("last_seen_at", Integer),
+        ],
+    },
+    Table {
+        name: "sightings",
+        kept: false,
+        key: 2,
+        columns: &[
+            ("engine", Text),
+            ("project", Text),
+            ("client", Text),
+            ("client_version", Text),
+            ("protocol", Text),
+            ("seen_at", Integer),
         ],
     },
     Table {

@@ -4,12 +4,13 @@ use super::{DatabaseError, Kind, OpenError, now};
 use sqlx::{Any, AnyPool, Transaction};
 
 /// Numbered by their place, from 1. Only ever add to the end.
-const MIGRATIONS: [(&str, &str); 5] = [
+const MIGRATIONS: [(&str, &str); 6] = [
     ("tokens", include_str!("migrations/0001_tokens.sql")),
     ("sessions", include_str!("migrations/0002_sessions.sql")),
     ("tasks", include_str!("migrations/0003_tasks.sql")),
     ("keys", include_str!("migrations/0004_keys.sql")),
     ("servers", include_str!("migrations/0005_servers.sql")),
+    ("sightings", include_str!("migrations/0006_sightings.sql")),
 ];
 
 /// The version of the tables when all has been run.

@@ -11,6 +11,7 @@ mod presence;
 mod servers;
 mod service_token;
 mod sessions;
+mod sightings;
 mod tasks;
 mod tokens;
 
@@ -24,6 +25,7 @@ pub use presence::Presence;
 pub use self::servers::{MirroredServer, StoredServer, Switch};
 pub use service_token::{ServiceToken, ServiceTokenError, service_token};
 pub use sessions::StoredSession;
+pub use sightings::Sighting;
 pub use tasks::{Answers, CreateTaskError, NewTask, Outcome, Renewed, StoredTask, TaskStatus};
 pub use tokens::{CreateTokenError, NewToken, RevokeTokenError, Token};
 

@@ -1,5 +1,6 @@
 //! JSON for the host application that starts engines: which conversations are under way.
 
+use crate::engines::Engine;
 use axum::{
     Extension, Json, Router,
     extract::{Path, State},
@@ -50,7 +51,7 @@ async fn start(
         return problem(StatusCode::UNPROCESSABLE_ENTITY, message);
     }
     streams.start(Stream {
-        engine,
+        engine: Engine::one_name(engine),
         project,
         session,
     });

@@ -5,7 +5,8 @@ use crate::{
     store::{Database, chain, on_each_database, without_path},
 };
 use clopen_mcp::store::{
-    BackupError, FILE_NAME, ImportError, MirroredServer, NewTask, NewToken, Store, StoredSession,
+    BackupError, FILE_NAME, ImportError, MirroredServer, NewTask, NewToken, Sighting, Store,
+    StoredSession,
 };
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
@@ -55,6 +56,12 @@ async fn fill(store: &Store) -> String {
         last_seen_at: i64::MAX,
     };
     store.save_session(&session).await.unwrap();
+    let sighting = Sighting {
+        engine: "codex".to_owned(),
+        seen_at: 6,
+        ..Sighting::default()
+    };
+    store.note_sighting(&sighting).await.unwrap();
     let task = NewTask {
         principal: "ci".to_owned(),
         tool: "mcp__lab__wait".to_owned(),

@@ -46,7 +46,7 @@ async fn calls_are_given_to_the_conversation_that_they_can_only_come_from() {
     begin(&serving, "claude-code", "atlas", "two").await;
     begin(&serving, "codex", "beacon", "three").await;
 
-    check(&serving, "project=atlas", expect!["claude-code/atlas/two"]).await;
+    check(&serving, "project=atlas", expect!["claude/atlas/two"]).await;
     check(
         &serving,
         "project=atlas&engine=codex",
