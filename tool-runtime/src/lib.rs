@@ -37,7 +37,9 @@ pub use error::{ArgumentError, CallError, ToolError, Violation};
 #[doc(hidden)]
 pub use golden::compare as __compare_tools;
 pub use limits::{Limits, Results};
-pub use name::{Ambiguous, LONGEST, NAMESPACE, Names, ToolName, full_name, parse_full_name};
+pub use name::{
+    Ambiguous, LONGEST_TOOL_NAME, NAMESPACE, Names, ToolName, full_name, parse_full_name,
+};
 pub use output::{
     Body, Content, InputRequired, IntoMessages, IntoOutput, Json, Message, Output, Question, Role,
 };

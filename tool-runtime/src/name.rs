@@ -11,7 +11,7 @@ pub const NAMESPACE: &str = "clopen-mcp";
 
 /// The longest name of a tool that every engine takes: Qwen Code allows 63 characters with its prefix
 /// `mcp__clopen-mcp__`.
-pub const LONGEST: usize = 46;
+pub const LONGEST_TOOL_NAME: usize = 46;
 
 /// The full name of a tool, as a constant that the compiler checks: `weather::tools::GET_TEMPERATURE`.
 ///
@@ -257,7 +257,7 @@ fn count<'n>(names: impl Iterator<Item = &'n str>) -> HashMap<&'n str, usize> {
     uses
 }
 
-/// A name of at most [`LONGEST`] characters out of `[A-Za-z0-9_-]`; one that had to change, that has nothing but
+/// A name of at most [`LONGEST_TOOL_NAME`] characters out of `[A-Za-z0-9_-]`; one that had to change, that has nothing but
 /// separators, or that could be taken for an engine's spelling of another, carries a hash of the original, so that it stays the same and meets no other.
 fn adapted(name: &str) -> String {
     let clean: String = name
@@ -268,7 +268,7 @@ fn adapted(name: &str) -> String {
         })
         .collect();
     let is_clear = !fold(name).is_empty() && !is_namespaced(name);
-    if clean == name && name.len() <= LONGEST && is_clear {
+    if clean == name && name.len() <= LONGEST_TOOL_NAME && is_clear {
         clean
     } else {
         with_hash(&clean, name)
@@ -278,7 +278,7 @@ fn adapted(name: &str) -> String {
 /// Puts a hash of `of` behind a name, which is cut so that both fit.
 fn with_hash(name: &str, of: &str) -> String {
     let hash = format!("_{:08x}", fnv1a(of.as_bytes()));
-    let room = LONGEST - hash.len();
+    let room = LONGEST_TOOL_NAME - hash.len();
     let kept: String = name.chars().take(room).collect();
     format!("{}{hash}", kept.trim_end_matches('_'))
 }

@@ -4,7 +4,9 @@ use crate::host::{caller, view};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use std::collections::HashSet;
-use tool_runtime::{LONGEST, Names, Registry, ToolName, full_name, parse_full_name, tool_server};
+use tool_runtime::{
+    LONGEST_TOOL_NAME, Names, Registry, ToolName, full_name, parse_full_name, tool_server,
+};
 
 type Entries<'n> = &'n [(&'n str, &'n str)];
 
@@ -35,7 +37,7 @@ fn check_resolved(entries: Entries<'_>, spellings: &[&str], expect: Expect) {
 
 fn is_legal(name: &str) -> bool {
     let known = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
-    !name.is_empty() && name.len() <= LONGEST && name.chars().all(known)
+    !name.is_empty() && name.len() <= LONGEST_TOOL_NAME && name.chars().all(known)
 }
 
 /// Every way in which an engine spells a tool that is listed by this name, and our own full name.
@@ -565,7 +567,7 @@ fn legal_tool() -> impl Strategy<Value = String> {
         "(mcp_)?(clopen_mcp_)?[a-c](_[a-c]){0,1}",
         "[a-z][a-z0-9]{0,20}(_[a-z0-9]{1,12}){0,4}",
     ]
-    .prop_filter("it is too long", |it| it.len() <= LONGEST)
+    .prop_filter("it is too long", |it| it.len() <= LONGEST_TOOL_NAME)
 }
 
 /// Names as external servers have them.
