@@ -34,7 +34,6 @@ struct Offered<T> {
     item: Arc<T>,
     /// Whether the server runs and the item is selected.
     on: bool,
-    unavailable: Option<Arc<Server>>,
 }
 
 /// The tool that a name means.
@@ -110,39 +109,32 @@ impl View {
         view
     }
 
-    fn offer(&mut self, provider: usize, server: &Arc<Server>) {
-        let unavailable = server.unavailable.is_some().then(|| server.clone());
-        let running = self.selection.includes_server(&server.name) && unavailable.is_none();
-        let mut seen = HashSet::new();
-        for tool in &server.tools {
-            let name = tool.name.as_str();
-            if name.trim().is_empty() {
-                let note = format!("a tool of `{}` has no name and was left out", server.name);
-                self.notes.push(note);
-            } else if seen.insert(name) {
-                self.tools.push(Offered {
-                    provider,
-                    item: tool.clone(),
-                    on: running && self.selection.includes(&server.name, name),
-                    unavailable: unavailable.clone(),
-                });
-            } else {
-                let note = format!("a second tool `{name}` of `{}` was left out", server.name);
-                self.notes.push(note);
-            }
-        }
-        self.resources
-            .extend(server.resources.iter().map(|it| Offered {
-                provider,
-                item: it.clone(),
-                on: running,
-                unavailable: unavailable.clone(),
-            }));
-        self.prompts.extend(server.prompts.iter().map(|it| Offered {
+    fn offer(&mut self, provider: usize, server: &Server) {
+        let Self {
+            selection, notes, ..
+        } = self;
+        let of = &server.name;
+        let running = server.unavailable.is_none() && selection.includes_server(of);
+        let tools = distinct(&server.tools, "tool", ("name", |it| &it.name), of, notes);
+        let resources = &server.resources;
+        let resources = distinct(resources, "resource", ("URI", |it| &it.uri), of, notes);
+        let prompts = &server.prompts;
+        let prompts = distinct(prompts, "prompt", ("name", |it| &it.name), of, notes);
+        self.tools.extend(tools.into_iter().map(|item| Offered {
             provider,
-            item: it.clone(),
+            on: running && selection.includes(of, &item.name),
+            item,
+        }));
+        self.resources
+            .extend(resources.into_iter().map(|item| Offered {
+                provider,
+                on: running,
+                item,
+            }));
+        self.prompts.extend(prompts.into_iter().map(|item| Offered {
+            provider,
             on: running,
-            unavailable: unavailable.clone(),
+            item,
         }));
     }
 
@@ -289,18 +281,29 @@ impl View {
             return Err(CallError::Unknown { name, similar });
         };
         let tool = &offered.item;
-        let callable = match &offered.unavailable {
-            Some(server) => Err(unavailable(server)),
-            None if offered.on => Ok(()),
-            None => Err(CallError::Disabled {
-                name: full_name(&tool.server, &tool.name),
-            }),
-        };
         Ok(Found {
             provider: offered.provider,
             tool,
-            callable,
+            callable: if offered.on {
+                Ok(())
+            } else {
+                Err(self.refusal(tool))
+            },
         })
+    }
+
+    /// Says why a tool that is not on can't be called.
+    fn refusal(&self, tool: &Tool) -> CallError {
+        let server = self.servers().find(|it| *it.name == *tool.server);
+        match server.and_then(|it| it.unavailable.as_ref()) {
+            Some(unavailable) => CallError::Unavailable {
+                server: tool.server.to_string(),
+                reason: unavailable.reason.clone(),
+            },
+            None => CallError::Disabled {
+                name: full_name(&tool.server, &tool.name),
+            },
+        }
     }
 
     /// Returns the resource that a caller means by a URI: of several whose templates fit, the one that says most about it.
@@ -348,14 +351,33 @@ fn values(arguments: &[PromptArgument], name: &str) -> Vec<String> {
     argument.map(|it| it.values.clone()).unwrap_or_default()
 }
 
-fn names<T>(offered: &[Offered<T>], name: fn(&T) -> (&str, &str)) -> Names {
-    Names::new(offered.iter().map(|it| name(&it.item)))
+/// Returns the items that can be told apart by their key, and notes what is left out of them.
+fn distinct<T>(
+    items: &[Arc<T>],
+    kind: &str,
+    (key_word, key): (&str, fn(&T) -> &str),
+    server: &str,
+    notes: &mut Vec<String>,
+) -> Vec<Arc<T>> {
+    let mut seen = HashSet::new();
+    let mut distinct = Vec::new();
+    for item in items {
+        let key = key(item);
+        if key.trim().is_empty() {
+            notes.push(format!(
+                "a {kind} of `{server}` has no {key_word} and was left out"
+            ));
+        } else if seen.insert(key) {
+            distinct.push(item.clone());
+        } else {
+            notes.push(format!(
+                "a second {kind} `{key}` of `{server}` was left out"
+            ));
+        }
+    }
+    distinct
 }
 
-fn unavailable(server: &Server) -> CallError {
-    let reason = server.unavailable.as_ref().map(|it| it.reason.clone());
-    CallError::Unavailable {
-        server: server.name.clone(),
-        reason: reason.unwrap_or_default(),
-    }
+fn names<T>(offered: &[Offered<T>], name: fn(&T) -> (&str, &str)) -> Names {
+    Names::new(offered.iter().map(|it| name(&it.item)))
 }

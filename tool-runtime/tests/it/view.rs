@@ -8,8 +8,8 @@ use expect_test::expect;
 use serde_json::json;
 use std::sync::Arc;
 use tool_runtime::{
-    Caller, Context, Dispatcher, Limits, Provider, Registry, Selection, Server, Unavailable, View,
-    tool_server,
+    Caller, Context, Dispatcher, Limits, Prompt, Provider, Registry, Resource, Selection, Server,
+    Unavailable, View, tool_server,
 };
 
 fn broken(name: &str, tool: &str) -> Arc<Server> {
@@ -241,6 +241,52 @@ fn nam_060_a_tool_without_a_name_is_left_out_with_a_note() {
     expect![[r#"
         a tool of `a` has no name and was left out
         a tool of `a` has no name and was left out"#]]
+    .assert_eq(&lines(view.notes().to_vec()));
+}
+
+fn external_prompt(name: &str, description: &str) -> Arc<Prompt> {
+    Arc::new(Prompt {
+        server: "a".into(),
+        name: name.to_owned(),
+        title: None,
+        description: description.to_owned(),
+        arguments: Vec::new(),
+        index: 0,
+    })
+}
+
+fn external_resource(uri: &str, description: &str) -> Arc<Resource> {
+    Arc::new(Resource {
+        server: "a".into(),
+        uri: uri.to_owned(),
+        name: "one of many".to_owned(),
+        title: None,
+        description: description.to_owned(),
+        mime_type: None,
+        variables: Vec::new(),
+        index: 0,
+    })
+}
+
+#[test]
+fn nam_057_060_prompts_and_resources_are_told_apart_like_tools() {
+    let mut server = Arc::into_inner(external("a", &[("b", "1"), ("b", "2")])).unwrap();
+    server.prompts = ["b", "", "b"].map(|it| external_prompt(it, "3")).into();
+    server.resources = [("b://b", "4"), ("b://b", "5"), (" ", "6")]
+        .map(|(uri, description)| external_resource(uri, description))
+        .into();
+    let view = View::new(&[Arc::new(External(vec![server.into()]))], Selection::all());
+    let caller = caller();
+    let prompts = view.prompts(&caller).map(|it| it.name.to_owned());
+    assert_eq!(lines(prompts), "b");
+    let resources = view.resources(&caller).map(|it| it.description.clone());
+    assert_eq!(lines(resources), "4");
+    expect![[r#"
+        a second tool `b` of `a` was left out
+        a second resource `b://b` of `a` was left out
+        a resource of `a` has no URI and was left out
+        a prompt of `a` has no name and was left out
+        a second prompt `b` of `a` was left out"#]]
     .assert_eq(&lines(view.notes().to_vec()));
 }
 
