@@ -56,15 +56,22 @@ pub fn parse_full_name(name: &str) -> Option<(&str, &str)> {
 
 /// The names of a set of tools (or prompts): what a list shows, and which spelling means which.
 ///
-/// A tool is listed by its bare name while no other has it, else as `{server}_{tool}`; a name with characters or a
-/// length that some engine refuses is adapted, with a stable hash. What is listed never depends on the order of the
-/// set, and no two are listed alike.
+/// A tool is listed by its bare name while no other server has it, else as `{server}_{tool}`. A listed name is one
+/// that every engine takes: words of letters and digits with a single `_` or `-` between, not too long, not like an
+/// engine's spelling of another. A name that is none of these is adapted, and a stable hash tells it from others. What
+/// is listed never depends on the order of the set, and no two are listed alike, also where `-` and `_` are the same.
 #[derive(Debug, Default)]
 pub struct Names {
     listed: Vec<String>,
     full: Vec<String>,
-    exact: HashMap<String, usize>,
-    folded: HashMap<String, Vec<usize>>,
+    /// What is meant by a name as it is written.
+    exact: HashMap<String, Vec<usize>>,
+    /// What is meant by a listed name, folded.
+    shown: HashMap<String, usize>,
+    /// What could be meant by a tool's own name, folded,
+    own: HashMap<String, Vec<usize>>,
+    /// and by one behind the name of its server.
+    with_server: HashMap<String, Vec<usize>>,
 }
 
 /// A name that several tools or prompts could mean.
@@ -81,48 +88,33 @@ impl Names {
     /// Names a set; each entry is a server and a name, the pairs unique.
     pub fn new<'n>(entries: impl IntoIterator<Item = (&'n str, &'n str)>) -> Self {
         let entries: Vec<(&str, &str)> = entries.into_iter().collect();
-        let full: Vec<String> = entries.iter().map(|(s, t)| full_name(s, t)).collect();
         let listed = list(&entries);
-        let mut names = Self::default();
-        // What a server calls its own tool, unless that looks like an engine's spelling of another.
-        let own = entries
-            .iter()
-            .map(|(_, tool)| if is_namespaced(tool) { "" } else { tool });
-        names.know_exactly(own);
-        names.know_exactly(full.iter().map(String::as_str));
-        for (index, (server, tool)) in entries.iter().enumerate() {
-            let spellings = [
-                fold(tool),
-                fold(&format!("{server}_{tool}")),
-                fold(&listed[index]),
-            ];
-            for spelling in spellings.into_iter().filter(|it| !it.is_empty()) {
-                let meant = names.folded.entry(spelling).or_default();
-                if !meant.contains(&index) {
-                    meant.push(index);
-                }
-            }
-        }
+        let full: Vec<String> = entries.iter().map(|(s, t)| full_name(s, t)).collect();
+        let shown: HashMap<String, usize> = listed.iter().map(|it| fold(it)).zip(0..).collect();
+        let each = || entries.iter().copied().enumerate();
+        // A name is its tool's own, unless it is what some engine makes of another.
+        let is_free = |index, tool| {
+            let is_another = shown.get(tool).is_some_and(|it| *it != index);
+            !is_another && without_namespace(tool).is_none()
+        };
+        let own = each().filter(|(index, (_, tool))| is_free(*index, tool));
+        let mut exact = grouped(own.map(|(index, (_, tool))| (tool.to_owned(), index)));
+        let full_names = each().filter(|(_, (server, _))| fold(server) != fold(NAMESPACE));
+        exact.extend(grouped(
+            full_names.map(|(index, _)| (full[index].clone(), index)),
+        ));
         // A listed name is what the server itself told the client, so it wins.
-        for (index, name) in listed.iter().enumerate() {
-            names.exact.insert(name.clone(), index);
-        }
+        exact.extend(grouped(listed.iter().cloned().zip(0..)));
         Self {
+            exact,
+            shown,
+            own: grouped(each().map(|(index, (_, tool))| (fold(tool), index))),
+            with_server: grouped(each().map(|(index, (server, tool))| {
+                let name = format!("{server}_{tool}");
+                (fold(&name), index)
+            })),
             listed,
             full,
-            ..names
-        }
-    }
-
-    /// Makes each of these names mean its entry, but one that stands for several.
-    fn know_exactly<'n>(&mut self, names: impl Iterator<Item = &'n str> + Clone) {
-        let uses = count(names.clone());
-        for (index, name) in names.enumerate() {
-            if uses[name] == 1 {
-                self.exact.insert(name.to_owned(), index);
-            } else {
-                self.exact.remove(name);
-            }
         }
     }
 
@@ -135,7 +127,8 @@ impl Names {
     ///
     /// Known are the full name, the listed name, the bare name and `{server}{separator}{name}`, each alone or behind
     /// the namespace in every engine's form (`mcp__clopen-mcp__x`, `clopen-mcp_x`, `clopen-mcp-x`, …). Letters count
-    /// as written; what is no letter and no digit separates. Nothing is ever guessed.
+    /// as written; what is no letter and no digit separates. What an engine makes of a listed name means that one, and
+    /// nothing is ever guessed.
     pub fn resolve(&self, spelled: &str) -> Result<Option<usize>, Ambiguous> {
         self.resolve_among(spelled, |_| true)
     }
@@ -146,53 +139,82 @@ impl Names {
         spelled: &str,
         is_known: impl Fn(usize) -> bool,
     ) -> Result<Option<usize>, Ambiguous> {
-        if let Some(index) = self.exact.get(spelled) {
-            return Ok(Some(*index).filter(|it| is_known(*it)));
+        let bare = without_namespace(spelled);
+        let mut exactly = [Some(spelled), bare].into_iter().flatten();
+        if let Some(meant) = exactly.find_map(|it| self.exact.get(it)) {
+            return self.only(spelled, meant.iter().copied().filter(|it| is_known(*it)));
         }
-        let folded = fold(spelled);
-        let mut meant = Vec::new();
-        for rest in without_prefixes(&folded) {
-            for index in self.folded.get(rest).into_iter().flatten() {
-                if is_known(*index) && !meant.contains(index) {
-                    meant.push(*index);
-                }
-            }
+        let folded = [Some(spelled), bare].map(|it| it.map(fold).filter(|it| !it.is_empty()));
+        let spellings = || folded.iter().flatten().map(String::as_str);
+        if let Some(index) = spellings().find_map(|it| self.shown.get(it))
+            && is_known(*index)
+        {
+            return Ok(Some(*index));
         }
-        match meant.as_slice() {
-            [] => Ok(None),
-            [index] => Ok(Some(*index)),
-            several => {
-                let mut candidates: Vec<String> =
-                    several.iter().map(|it| self.full[*it].clone()).collect();
-                candidates.sort();
-                Err(Ambiguous {
-                    name: spelled.to_owned(),
-                    candidates,
-                })
-            }
+        // Of a full name, that is.
+        let behind_mcp = spellings().filter_map(|it| it.strip_prefix("mcp_"));
+        let own = spellings().filter_map(|it| self.own.get(it));
+        let with_server = spellings()
+            .chain(behind_mcp)
+            .filter_map(|it| self.with_server.get(it));
+        let meant = own.chain(with_server).flatten().copied();
+        self.only(spelled, meant.filter(|it| is_known(*it)))
+    }
+
+    /// Returns the one entry that is meant; `None` if none is, an error if several are.
+    fn only(
+        &self,
+        spelled: &str,
+        mut meant: impl Iterator<Item = usize>,
+    ) -> Result<Option<usize>, Ambiguous> {
+        let Some(first) = meant.next() else {
+            return Ok(None);
+        };
+        let mut several: Vec<usize> = meant.filter(|it| *it != first).collect();
+        if several.is_empty() {
+            return Ok(Some(first));
         }
+        several.push(first);
+        several.sort_unstable();
+        several.dedup();
+        let mut candidates: Vec<String> = several.iter().map(|it| self.full[*it].clone()).collect();
+        candidates.sort();
+        Err(Ambiguous {
+            name: spelled.to_owned(),
+            candidates,
+        })
     }
 
     /// Returns the listed names that look like one that means nothing.
     pub fn similar(&self, spelled: &str) -> Vec<String> {
-        similar(spelled, self.listed.iter().map(String::as_str))
+        self.similar_among(spelled, |_| true)
+    }
+
+    /// Does the same for somebody who knows of these entries only.
+    pub(crate) fn similar_among(
+        &self,
+        spelled: &str,
+        is_known: impl Fn(usize) -> bool,
+    ) -> Vec<String> {
+        let listed = self.listed.iter().enumerate();
+        let known = listed.filter(|(index, _)| is_known(*index));
+        similar(spelled, known.map(|(_, it)| it.as_str()))
     }
 }
 
-/// The folded name with and without each prefix that an engine may have put before it.
-fn without_prefixes(folded: &str) -> impl Iterator<Item = &str> {
-    let prefixes = ["", "mcp_clopen_mcp_", "clopen_mcp_", "mcp_"];
-    prefixes
-        .into_iter()
-        .filter_map(|it| folded.strip_prefix(it))
+/// What stands behind the namespace in a name, whatever separates the words.
+fn without_namespace(name: &str) -> Option<&str> {
+    let mut rest = without_word(name, "mcp").unwrap_or(name);
+    for word in NAMESPACE.split('-') {
+        rest = without_word(rest, word)?;
+    }
+    Some(rest)
 }
 
-/// Whether a name looks like an engine's spelling of some tool.
-fn is_namespaced(name: &str) -> bool {
-    let folded = fold(name);
-    ["mcp_clopen_mcp", "clopen_mcp"]
-        .iter()
-        .any(|it| folded.starts_with(it))
+fn without_word<'n>(name: &'n str, word: &str) -> Option<&'n str> {
+    let after = name.strip_prefix(word)?;
+    let rest = after.trim_start_matches(|it: char| !it.is_alphanumeric());
+    (rest.len() < after.len()).then_some(rest)
 }
 
 /// Spells a name so that all engines' replacements of separators make no difference.
@@ -211,37 +233,37 @@ fn fold(name: &str) -> String {
 
 fn list(entries: &[(&str, &str)]) -> Vec<String> {
     let bare: Vec<String> = entries.iter().map(|(_, tool)| adapted(tool)).collect();
-    let uses = count(bare.iter().map(String::as_str));
+    let mut servers: HashMap<String, HashSet<&str>> = HashMap::new();
+    for ((server, _), bare) in entries.iter().zip(&bare) {
+        servers.entry(fold(bare)).or_default().insert(server);
+    }
     let candidates: Vec<String> = entries
         .iter()
-        .zip(&bare)
-        .map(|((server, tool), bare)| {
-            if uses[bare.as_str()] == 1 {
-                bare.clone()
-            } else {
-                adapted(&format!("{server}_{tool}"))
-            }
+        .zip(bare)
+        .map(|((server, tool), bare)| match servers[&fold(&bare)].len() {
+            1 => bare,
+            _ => adapted(&format!("{server}_{tool}")),
         })
         .collect();
-    let full: HashSet<String> = entries.iter().map(|(s, t)| full_name(s, t)).collect();
-    let uses = count(candidates.iter().map(String::as_str));
-    let is_free = |it: &str| uses[it] == 1 && !full.contains(it);
-    let mut taken: HashSet<String> = candidates
-        .iter()
-        .filter(|it| is_free(it))
-        .cloned()
-        .collect();
+    let uses = count(candidates.iter().cloned());
+    let alike = count(candidates.iter().map(|it| fold(it)));
+    // Of those that look alike to some engine, the one that looks so to all keeps its name.
+    let stays = |name: &String| {
+        let folded = fold(name);
+        alike[&folded] == 1 || (folded == *name && uses[name] == 1)
+    };
+    let staying = candidates.iter().filter(|it| stays(it));
+    let mut taken: HashSet<String> = staying.map(|it| fold(it)).collect();
     entries
         .iter()
         .zip(&candidates)
         .map(|((server, tool), candidate)| {
-            if is_free(candidate) {
+            if stays(candidate) {
                 return candidate.clone();
             }
-            let full = full_name(server, tool);
-            let mut name = with_hash(candidate, &full);
+            let mut name = with_hash(candidate, &full_name(server, tool));
             // Two hashes of eight digits meet once in four thousand million pairs; even then no tool may hide another.
-            while !taken.insert(name.clone()) {
+            while !taken.insert(fold(&name)) {
                 name = with_hash(candidate, &name);
             }
             name
@@ -249,7 +271,7 @@ fn list(entries: &[(&str, &str)]) -> Vec<String> {
         .collect()
 }
 
-fn count<'n>(names: impl Iterator<Item = &'n str>) -> HashMap<&'n str, usize> {
+fn count(names: impl Iterator<Item = String>) -> HashMap<String, usize> {
     let mut uses = HashMap::new();
     for name in names {
         *uses.entry(name).or_default() += 1;
@@ -257,30 +279,56 @@ fn count<'n>(names: impl Iterator<Item = &'n str>) -> HashMap<&'n str, usize> {
     uses
 }
 
-/// A name of at most [`LONGEST_TOOL_NAME`] characters out of `[A-Za-z0-9_-]`; one that had to change, that has nothing but
-/// separators, or that could be taken for an engine's spelling of another, carries a hash of the original, so that it stays the same and meets no other.
-fn adapted(name: &str) -> String {
-    let clean: String = name
-        .chars()
-        .map(|it| match it {
-            'A'..='Z' | 'a'..='z' | '0'..='9' | '_' | '-' => it,
-            _ => '_',
-        })
-        .collect();
-    let is_clear = !fold(name).is_empty() && !is_namespaced(name);
-    if clean == name && name.len() <= LONGEST_TOOL_NAME && is_clear {
-        clean
-    } else {
-        with_hash(&clean, name)
+fn grouped(names: impl Iterator<Item = (String, usize)>) -> HashMap<String, Vec<usize>> {
+    let mut groups: HashMap<String, Vec<usize>> = HashMap::new();
+    for (name, index) in names {
+        groups.entry(name).or_default().push(index);
     }
+    groups
+}
+
+/// A name that every engine takes as it is; one that had to change for that carries a hash of the original, so that it
+/// stays the same and meets no other.
+fn adapted(name: &str) -> String {
+    let tidy = tidy(name);
+    let mut rest = tidy.as_str();
+    // What looks like an engine's spelling would be taken for another's.
+    while let Some(behind) = without_namespace(rest) {
+        rest = behind;
+    }
+    if rest == name && name.len() <= LONGEST_TOOL_NAME {
+        tidy
+    } else {
+        with_hash(rest, name)
+    }
+}
+
+/// Joins the ASCII words of a name: with a `-` where a single one stands between them, else with a `_`.
+fn tidy(name: &str) -> String {
+    let mut tidy = String::with_capacity(name.len());
+    let mut between = None;
+    for character in name.chars() {
+        if character.is_ascii_alphanumeric() {
+            let separator = between.take().filter(|_| !tidy.is_empty());
+            tidy.extend(separator);
+            tidy.push(character);
+        } else {
+            let is_single = between.is_none() && character == '-';
+            between = Some(if is_single { '-' } else { '_' });
+        }
+    }
+    tidy
 }
 
 /// Puts a hash of `of` behind a name, which is cut so that both fit.
 fn with_hash(name: &str, of: &str) -> String {
-    let hash = format!("_{:08x}", fnv1a(of.as_bytes()));
-    let room = LONGEST_TOOL_NAME - hash.len();
+    let hash = format!("{:08x}", fnv1a(of.as_bytes()));
+    let room = LONGEST_TOOL_NAME - hash.len() - 1;
     let kept: String = name.chars().take(room).collect();
-    format!("{}{hash}", kept.trim_end_matches('_'))
+    match kept.trim_end_matches(['_', '-']) {
+        "" => hash,
+        kept => format!("{kept}_{hash}"),
+    }
 }
 
 /// FNV-1a, 32 bits (<http://www.isthe.com/chongo/tech/comp/fnv/>): the same in every version and on every machine.

@@ -276,8 +276,10 @@ impl View {
             .resolve_among(spelled, |it| caller.reaches(&self.tools[it].item))?;
         let Some(offered) = found.map(|it| &self.tools[it]) else {
             let name = spelled.to_owned();
-            let mut similar = self.tool_names.similar(spelled);
-            similar.retain(|it| self.tools(caller).any(|listed| listed.name == it));
+            let similar = self.tool_names.similar_among(spelled, |it| {
+                let it = &self.tools[it];
+                it.on && caller.reaches(&it.item)
+            });
             return Err(CallError::Unknown { name, similar });
         };
         let tool = &offered.item;
@@ -333,16 +335,15 @@ impl View {
         spelled: &str,
         caller: &Caller,
     ) -> Result<FoundPrompt<'_>, Ambiguous> {
-        let found = self.prompt_names.resolve_among(spelled, |it| {
+        let is_known = |it: usize| {
             let it = &self.prompts[it];
             it.on && caller.reaches_server(&it.item.server)
-        })?;
+        };
+        let found = self.prompt_names.resolve_among(spelled, is_known)?;
         let found = found.map(|it| &self.prompts[it]);
-        Ok(found.map(|it| (it.provider, &it.item)).ok_or_else(|| {
-            let mut similar = self.prompt_names.similar(spelled);
-            similar.retain(|it| self.prompts(caller).any(|listed| listed.name == it));
-            similar
-        }))
+        Ok(found
+            .map(|it| (it.provider, &it.item))
+            .ok_or_else(|| self.prompt_names.similar_among(spelled, is_known)))
     }
 }
 

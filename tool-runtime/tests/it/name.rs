@@ -35,9 +35,10 @@ fn check_resolved(entries: Entries<'_>, spellings: &[&str], expect: Expect) {
     expect.assert_eq(&lines.join("\n"));
 }
 
+/// Whether no engine changes anything of a name but `-` to `_`.
 fn is_legal(name: &str) -> bool {
-    let known = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
-    !name.is_empty() && name.len() <= LONGEST_TOOL_NAME && name.chars().all(known)
+    let is_word = |it: &str| !it.is_empty() && it.chars().all(|it| it.is_ascii_alphanumeric());
+    name.len() <= LONGEST_TOOL_NAME && name.split(['_', '-']).all(is_word)
 }
 
 /// Every way in which an engine spells a tool that is listed by this name, and our own full name.
@@ -219,9 +220,9 @@ fn nam_051_the_whole_name_is_cleaned() {
     check_listed(
         SHEETS,
         expect![[r#"
-            Google_Sheets_files_read__v2_a6e1e216
-            Google_Docs_files_read__v2_e1a7bc49
-            l_schen__alles_a0cee2dc"#]],
+            Google_Sheets_files_read_v2_a6e1e216
+            Google_Docs_files_read_v2_e1a7bc49
+            l_schen_alles_a0cee2dc"#]],
     );
     check_resolved(
         SHEETS,
@@ -247,15 +248,15 @@ fn nam_051_a_name_of_separators_only_gets_a_name() {
     check_listed(
         DASHES,
         expect![[r#"
-            a_-
-            _0ac31c19
-            b_-"#]],
+            a_d4a3f8ac
+            0ac31c19
+            b_9e3d8659"#]],
     );
     check_resolved(
         DASHES,
         &["-", "...", "mcp__b__-"],
         expect![[r#"
-            -: nothing
+            -: `-` could mean several: call `mcp__a__-` or `mcp__b__-`
             ...: ... of a
             mcp__b__-: - of b"#]],
     );
@@ -271,7 +272,7 @@ fn nam_053_hyphens_and_capitals_stay() {
     check_listed(
         LINEAR,
         expect![[r#"
-            mcp__Linear__search_documentation
+            mcp_Linear_search_documentation_e4555a83
             resolve-library-id
             Resolve-Library-Id"#]],
     );
@@ -301,9 +302,9 @@ fn nam_054_a_server_that_ends_in_a_separator_keeps_its_tools() {
     check_listed(
         FOO,
         expect![[r#"
-            com_foo__browser_click_75407a19
+            com_foo_browser_click_75407a19
             com_bar_browser_click_f32d7089
-            __browser__open__"#]],
+            browser_open_4e93cbb9"#]],
     );
     check_resolved(
         FOO,
@@ -364,7 +365,7 @@ fn nam_058_names_that_look_alike_to_an_engine_are_told_apart() {
             get_item_dee914dc
             get_item
             get_item_e8861857
-            get-item"#]],
+            get-item_4bcc7369"#]],
     );
     check_resolved(
         ITEMS,
@@ -380,7 +381,73 @@ fn nam_058_names_that_look_alike_to_an_engine_are_told_apart() {
             get_item: get_item of items
             get/item: get/item of items
             get-item: get-item of items
-            clopen-mcp_get_item: `clopen-mcp_get_item` could mean several: call `mcp__items__get-item`, `mcp__items__get.item`, `mcp__items__get/item` or `mcp__items__get_item`"#]],
+            clopen-mcp_get_item: get_item of items"#]],
+    );
+}
+
+#[test]
+fn nam_058_an_engine_that_folds_hyphens_still_tells_servers_apart() {
+    const FOLDED: Entries<'_> = &[
+        ("a-c", "b"),
+        ("d", "b"),
+        ("one", "a-c-b"),
+        ("two", "a_c_b"),
+        ("three", "a-c.b"),
+    ];
+    check_listed(
+        FOLDED,
+        expect![[r#"
+        a-c_b
+        d_b
+        one_a-c-b
+        two_a_c_b
+        a-c_b_0b52e3a8"#]],
+    );
+    check_resolved(
+        FOLDED,
+        &[
+            "a-c_b",
+            "a_c_b",
+            "mcp__clopen_mcp__a_c_b",
+            "two_a_c_b",
+            "mcp__two__a_c_b",
+            "a-c-b",
+            "a-c.b",
+            "mcp_clopen-mcp_a-c.b",
+            "a.c.b",
+        ],
+        expect![[r#"
+            a-c_b: b of a-c
+            a_c_b: b of a-c
+            mcp__clopen_mcp__a_c_b: b of a-c
+            two_a_c_b: a_c_b of two
+            mcp__two__a_c_b: a_c_b of two
+            a-c-b: a-c-b of one
+            a-c.b: a-c.b of three
+            mcp_clopen-mcp_a-c.b: a-c.b of three
+            a.c.b: b of a-c"#]],
+    );
+}
+
+#[test]
+fn nam_063_a_full_name_never_means_a_tool_of_another_server() {
+    check_resolved(
+        &[
+            ("hub", "git_status"),
+            ("clopen-mcp", "hub_git"),
+            ("hub", "git"),
+        ],
+        &[
+            "mcp__git__status",
+            "mcp__clopen-mcp__git_status",
+            "mcp__clopen-mcp__hub_git",
+            "git_status",
+        ],
+        expect![[r#"
+            mcp__git__status: nothing
+            mcp__clopen-mcp__git_status: git_status of hub
+            mcp__clopen-mcp__hub_git: hub_git of clopen-mcp
+            git_status: git_status of hub"#]],
     );
 }
 
@@ -480,13 +547,13 @@ fn nam_063_a_name_in_the_clothes_of_another_never_takes_its_place() {
         DISGUISED,
         expect![[r#"
             get_temperature
-            mcp__weather-service__get_temperature_c08bdd58
-            clopen-mcp_get_temperature_bd3f2995
-            clopen-mcp-get_temperature_ddb60aef
-            mcp__clopen-mcp__get_temperature_b23028a2
-            mcp__clopen_mcp__get_temperature_f0dbc318
-            mcp_clopen-mcp_get_temperature_79460808
-            clopen-mcp__get_temperature_61bf8106
+            mcp_weather-service_get_temperature_2498be3c
+            get_temperature_bd3f2995
+            get_temperature_ddb60aef
+            get_temperature_b23028a2
+            get_temperature_f0dbc318
+            get_temperature_79460808
+            get_temperature_61bf8106
             weather-service_get_temperature"#]],
     );
     check_resolved(
@@ -500,8 +567,8 @@ fn nam_063_a_name_in_the_clothes_of_another_never_takes_its_place() {
         expect![[r#"
             get_temperature: get_temperature of weather-service
             mcp__weather-service__get_temperature: get_temperature of weather-service
-            mcp__clopen-mcp__get_temperature: `mcp__clopen-mcp__get_temperature` could mean several: call `mcp__evil__clopen-mcp-get_temperature`, `mcp__evil__clopen-mcp__get_temperature`, `mcp__evil__clopen-mcp_get_temperature`, `mcp__evil__mcp__clopen-mcp__get_temperature`, `mcp__evil__mcp__clopen_mcp__get_temperature`, `mcp__evil__mcp_clopen-mcp_get_temperature` or `mcp__weather-service__get_temperature`
-            mcp__clopen_mcp__get_temperature: `mcp__clopen_mcp__get_temperature` could mean several: call `mcp__evil__clopen-mcp-get_temperature`, `mcp__evil__clopen-mcp__get_temperature`, `mcp__evil__clopen-mcp_get_temperature`, `mcp__evil__mcp__clopen-mcp__get_temperature`, `mcp__evil__mcp__clopen_mcp__get_temperature`, `mcp__evil__mcp_clopen-mcp_get_temperature` or `mcp__weather-service__get_temperature`"#]],
+            mcp__clopen-mcp__get_temperature: get_temperature of weather-service
+            mcp__clopen_mcp__get_temperature: get_temperature of weather-service"#]],
     );
 }
 

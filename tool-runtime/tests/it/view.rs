@@ -6,7 +6,7 @@ use crate::{
 };
 use expect_test::expect;
 use serde_json::json;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 use tool_runtime::{
     Caller, Context, Dispatcher, Limits, Prompt, Provider, Registry, Resource, Selection, Server,
     Unavailable, View, tool_server,
@@ -244,9 +244,9 @@ fn nam_060_a_tool_without_a_name_is_left_out_with_a_note() {
     .assert_eq(&lines(view.notes().to_vec()));
 }
 
-fn external_prompt(name: &str, description: &str) -> Arc<Prompt> {
+fn external_prompt(server: &str, name: &str, description: &str) -> Arc<Prompt> {
     Arc::new(Prompt {
-        server: "a".into(),
+        server: server.into(),
         name: name.to_owned(),
         title: None,
         description: description.to_owned(),
@@ -271,7 +271,9 @@ fn external_resource(uri: &str, description: &str) -> Arc<Resource> {
 #[test]
 fn nam_057_060_prompts_and_resources_are_told_apart_like_tools() {
     let mut server = Arc::into_inner(external("a", &[("b", "1"), ("b", "2")])).unwrap();
-    server.prompts = ["b", "", "b"].map(|it| external_prompt(it, "3")).into();
+    server.prompts = ["b", "", "b"]
+        .map(|it| external_prompt("a", it, "3"))
+        .into();
     server.resources = [("b://b", "4"), ("b://b", "5"), (" ", "6")]
         .map(|(uri, description)| external_resource(uri, description))
         .into();
@@ -300,6 +302,33 @@ fn nam_056_the_first_of_two_servers_of_one_name_stays_and_a_note_says_so() {
     let shown = view.tools(&caller).map(|it| it.name.to_owned());
     assert_eq!(lines(shown), "status\nopen_issue");
     expect!["a second server `hub` was left out"].assert_eq(&lines(view.notes().to_vec()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_caller_may_not_know_of_hides_nothing_that_is_similar() {
+    let hidden = external("a", &[("feed_1", "1"), ("feed_2", "2"), ("feed_3", "3")]);
+    let known = external("b", &[("feeding", "4")]);
+    let prompts = |server: Arc<Server>, names: &[&str]| {
+        let mut server = Arc::into_inner(server).unwrap();
+        server.prompts = names
+            .iter()
+            .map(|it| external_prompt(&server.name, it, "5"))
+            .collect();
+        Arc::new(server)
+    };
+    let servers = vec![
+        prompts(hidden, &["feed_1", "feed_2", "feed_3"]),
+        prompts(known, &["feeding"]),
+    ];
+    let external: Vec<Arc<dyn Provider>> = vec![Arc::new(External(servers))];
+    let dispatcher =
+        Dispatcher::with(Registry::empty(), external, Limits::default(), Vec::new()).unwrap();
+    let context = Context::new(reaching(&["b"], false));
+    let error = dispatcher.call("feed", "", &context).await.unwrap_err();
+    expect!["there is no tool `feed`; did you mean `feeding`?"].assert_eq(&error.to_string());
+    let error = dispatcher.prompt("feed", BTreeMap::new(), &context).await;
+    expect!["there is no prompt `feed`; did you mean `feeding`?"]
+        .assert_eq(&error.unwrap_err().to_string());
 }
 
 #[tokio::test(start_paused = true)]
