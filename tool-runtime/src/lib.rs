@@ -38,7 +38,8 @@ pub use error::{ArgumentError, CallError, ToolError, Violation};
 pub use golden::compare as __compare_tools;
 pub use limits::{Limits, Results};
 pub use name::{
-    Ambiguous, LONGEST_TOOL_NAME, NAMESPACE, Names, ToolName, full_name, parse_full_name,
+    Ambiguous, LONGEST_TOOL_NAME, NAMESPACE, Names, Shown, Spelling, TooLong, ToolName, full_name,
+    parse_full_name,
 };
 pub use output::{
     Body, Content, InputRequired, IntoMessages, IntoOutput, Json, Message, Output, Question, Role,

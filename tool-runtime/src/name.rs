@@ -1,5 +1,9 @@
 //! Names of tools: the full name, the one that a list shows, and every spelling by which an engine may call.
 
+mod spelling;
+
+pub use spelling::{Shown, Spelling, TooLong};
+
 use crate::error::list as in_words;
 use foldhash::{HashMap, HashMapExt as _};
 use serde::{Serialize, Serializer};

@@ -25,6 +25,7 @@ mod registry;
 mod resource;
 mod schema;
 mod selection;
+mod spelling;
 mod streams;
 mod ui;
 mod view;

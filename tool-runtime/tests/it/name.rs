@@ -618,7 +618,7 @@ fn nam_056_a_view_lists_both() {
     assert_eq!(listed, ["git_status", "hub_status"]);
 }
 
-fn legal_server() -> impl Strategy<Value = String> {
+pub(crate) fn legal_server() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-c](-?[a-c0-1]){0,3}",
         "[a-z][a-z0-9]{0,5}(-[a-z0-9]{1,6}){0,5}"
@@ -628,7 +628,7 @@ fn legal_server() -> impl Strategy<Value = String> {
     })
 }
 
-fn legal_tool() -> impl Strategy<Value = String> {
+pub(crate) fn legal_tool() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-c](_?[a-c0-1]){0,3}",
         "(mcp_)?(clopen_mcp_)?[a-c](_[a-c]){0,1}",
@@ -638,7 +638,7 @@ fn legal_tool() -> impl Strategy<Value = String> {
 }
 
 /// Names as external servers have them.
-fn wild_name() -> impl Strategy<Value = String> {
+pub(crate) fn wild_name() -> impl Strategy<Value = String> {
     prop_oneof![
         legal_tool(),
         "(clopen-mcp[_-]|mcp__clopen[-_]mcp__|mcp__[a-b]__|mcp_|[a-b]_)?[x-y]([_.]?[x-y])?",
@@ -651,7 +651,7 @@ fn wild_name() -> impl Strategy<Value = String> {
 
 type Owned = Vec<(String, String)>;
 
-fn entries(
+pub(crate) fn entries(
     server: impl Strategy<Value = String>,
     tool: impl Strategy<Value = String>,
 ) -> impl Strategy<Value = Owned> {
@@ -662,7 +662,7 @@ fn entries(
     })
 }
 
-fn named(entries: &Owned) -> Names {
+pub(crate) fn named(entries: &[(String, String)]) -> Names {
     Names::new(entries.iter().map(|(s, t)| (s.as_str(), t.as_str())))
 }
 

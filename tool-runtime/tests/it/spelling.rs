@@ -1,0 +1,595 @@
+//! What each engine shows its model, and that all of it is understood.
+
+use crate::{
+    external::{External, external},
+    host::caller,
+    name::{entries, legal_server, legal_tool, named, wild_name},
+};
+use proptest::prelude::*;
+use std::{collections::HashSet, sync::Arc};
+use tool_runtime::{NAMESPACE, Names, Selection, Shown, Spelling, TooLong, View, full_name};
+
+const CLAUDE_CODE: Spelling = Spelling {
+    before: "mcp__clopen-mcp__",
+    keeps: Some("_-"),
+    too_long: TooLong::Dropped { over: 128 },
+    ..Spelling::AS_LISTED
+};
+
+/// The model sees a namespace, `mcp__clopen_mcp`, and this in it. All of it together has at most 128 characters.
+const CODEX: Spelling = Spelling {
+    keeps: Some("_"),
+    too_long: TooLong::Cut {
+        to: 111,
+        ending: 13,
+    },
+    ..Spelling::AS_LISTED
+};
+
+const CODEX_CODE_MODE: Spelling = Spelling {
+    before: "mcp__clopen_mcp__",
+    too_long: TooLong::Cut {
+        to: 128,
+        ending: 13,
+    },
+    ..CODEX
+};
+
+const OPEN_CODE: Spelling = Spelling {
+    before: "clopen-mcp_",
+    keeps: Some("_-"),
+    ..Spelling::AS_LISTED
+};
+
+const COPILOT: Spelling = Spelling {
+    before: "clopen-mcp-",
+    keeps: Some("_-"),
+    instead: '-',
+    encodes: true,
+    too_long: TooLong::Cut { to: 64, ending: 0 },
+    ..Spelling::AS_LISTED
+};
+
+const QWEN_CODE: Spelling = Spelling {
+    before: "mcp__clopen-mcp__",
+    keeps: Some("_-"),
+    mark: 8,
+    too_long: TooLong::Cut { to: 63, ending: 8 },
+    ..Spelling::AS_LISTED
+};
+
+/// A long name keeps its two ends: thirty characters, `...`, and thirty more.
+const GEMINI: Spelling = Spelling {
+    before: "mcp_clopen-mcp_",
+    keeps: Some("_-."),
+    too_long: TooLong::Cut { to: 63, ending: 33 },
+    ..Spelling::AS_LISTED
+};
+
+const CLINE: Spelling = Spelling {
+    before: "clopen-mcp__",
+    keeps: Some("_-"),
+    joins: true,
+    mark: 9,
+    too_long: TooLong::Cut { to: 64, ending: 9 },
+    ..Spelling::AS_LISTED
+};
+
+const PI: Spelling = Spelling {
+    before: "mcp__clopen_mcp__",
+    keeps: Some("_"),
+    too_long: TooLong::Cut { to: 64, ending: 9 },
+    ..Spelling::AS_LISTED
+};
+
+const PI_ADAPTER: Spelling = Spelling {
+    before: "clopen-mcp_",
+    ..Spelling::AS_LISTED
+};
+
+const CONTINUE: Spelling = Spelling::AS_LISTED;
+
+/// The names of server and tool have at most 60 characters together, with one between.
+const CURSOR: Spelling = Spelling {
+    before: "mcp_clopen-mcp_",
+    too_long: TooLong::Dropped { over: 64 },
+    ..Spelling::AS_LISTED
+};
+
+const VS_CODE: Spelling = Spelling {
+    before: "mcp_clopen-mcp_",
+    keeps: Some("_-"),
+    too_long: TooLong::Cut { to: 64, ending: 0 },
+    ..Spelling::AS_LISTED
+};
+
+const ZED: Spelling = Spelling {
+    too_long: TooLong::Cut { to: 64, ending: 0 },
+    ..Spelling::AS_LISTED
+};
+
+const GOOSE: Spelling = Spelling {
+    before: "clopen-mcp__",
+    ..Spelling::AS_LISTED
+};
+
+/// An engine's own rule, as one would write it for that engine alone: what it shows, or nothing. `#` stands for what
+/// only the engine knows.
+type Rule = fn(&str) -> String;
+
+const ENGINES: &[(&str, Spelling, Rule)] = &[
+    ("claude-code", CLAUDE_CODE, by_claude_code),
+    ("codex", CODEX, by_codex),
+    ("codex in code mode", CODEX_CODE_MODE, by_codex_in_code_mode),
+    ("opencode", OPEN_CODE, by_open_code),
+    ("copilot", COPILOT, by_copilot),
+    ("qwen-code", QWEN_CODE, by_qwen_code),
+    ("gemini", GEMINI, by_gemini),
+    ("cline", CLINE, by_cline),
+    ("pi", PI, by_pi),
+    ("pi with adapter", PI_ADAPTER, by_pi_adapter),
+    ("continue", CONTINUE, by_continue),
+    ("cursor", CURSOR, by_cursor),
+    ("vs-code", VS_CODE, by_vs_code),
+    ("zed", ZED, by_zed),
+    ("goose", GOOSE, by_goose),
+];
+
+fn replaced(name: &str, safe: &[char], with: &str) -> String {
+    let is_safe = |it: char| it.is_ascii_alphanumeric() || safe.contains(&it);
+    name.replace(|it| !is_safe(it), with)
+}
+
+fn length(name: &str) -> usize {
+    name.chars().count()
+}
+
+fn first(count: usize, name: &str) -> String {
+    name.chars().take(count).collect()
+}
+
+fn last(count: usize, name: &str) -> String {
+    name.chars().skip(length(name) - count).collect()
+}
+
+fn by_claude_code(name: &str) -> String {
+    let name = replaced(&format!("mcp__clopen-mcp__{name}"), &['_', '-'], "_");
+    if length(&name) > 128 {
+        String::new()
+    } else {
+        name
+    }
+}
+
+fn by_codex(name: &str) -> String {
+    by_codex_in_code_mode(name).replacen("mcp__clopen_mcp__", "", 1)
+}
+
+fn by_codex_in_code_mode(name: &str) -> String {
+    let name = replaced(&format!("mcp__clopen-mcp__{name}"), &['_'], "_");
+    match length(&name) {
+        0..=128 => name,
+        _ => format!("{}_############", first(115, &name)),
+    }
+}
+
+fn by_open_code(name: &str) -> String {
+    replaced(&format!("clopen-mcp_{name}"), &['_', '-'], "_")
+}
+
+fn by_copilot(name: &str) -> String {
+    if !name.is_ascii() {
+        return "clopen-mcp-xn--####".to_owned();
+    }
+    let name = replaced(&format!("clopen-mcp-{name}"), &['_', '-'], "-");
+    first(64, &name)
+}
+
+fn by_qwen_code(name: &str) -> String {
+    let whole = format!("mcp__clopen-mcp__{name}");
+    let clean = replaced(&whole, &['_', '-'], "_");
+    if clean == whole && length(&clean) <= 63 {
+        clean
+    } else {
+        format!("{}_#######", first(55, &clean))
+    }
+}
+
+fn by_gemini(name: &str) -> String {
+    let name = replaced(&format!("mcp_clopen-mcp_{name}"), &['_', '-', '.'], "_");
+    match length(&name) {
+        0..=63 => name,
+        _ => format!("{}...{}", first(30, &name), last(30, &name)),
+    }
+}
+
+fn by_cline(name: &str) -> String {
+    let mut clean = replaced(name, &['_', '-'], "_");
+    while clean.contains("__") {
+        clean = clean.replace("__", "_");
+    }
+    let whole = format!("clopen-mcp__{clean}");
+    if clean == name && length(&whole) <= 64 {
+        whole
+    } else {
+        format!("{}_########", first(55, &whole))
+    }
+}
+
+fn by_pi(name: &str) -> String {
+    let name = replaced(&format!("mcp__clopen-mcp__{name}"), &['_'], "_");
+    match length(&name) {
+        0..=64 => name,
+        _ => format!("{}_########", first(55, &name)),
+    }
+}
+
+fn by_pi_adapter(name: &str) -> String {
+    format!("clopen-mcp_{name}")
+}
+
+fn by_continue(name: &str) -> String {
+    name.to_owned()
+}
+
+fn by_cursor(name: &str) -> String {
+    if length("clopen-mcp ") + length(name) > 60 {
+        String::new()
+    } else {
+        format!("mcp_clopen-mcp_{name}")
+    }
+}
+
+fn by_vs_code(name: &str) -> String {
+    let label = first(13, "clopen-mcp");
+    let name = replaced(name, &['_', '-'], "_");
+    first(64, &format!("mcp_{label}_{name}"))
+}
+
+fn by_zed(name: &str) -> String {
+    first(64, name)
+}
+
+fn by_goose(name: &str) -> String {
+    format!("clopen-mcp__{name}")
+}
+
+/// Writes what is shown as the table of this module does.
+fn text(shown: Shown) -> String {
+    match shown {
+        Shown::As(name) => name,
+        Shown::Beginning(name) => format!("{name}…"),
+        Shown::Dropped => "nothing".to_owned(),
+    }
+}
+
+fn spelling(engine: &str) -> Spelling {
+    let mut engines = ENGINES.iter();
+    let (_, spelling, _) = engines
+        .find(|(it, _, _)| *it == engine)
+        .unwrap_or_else(|| panic!("there is no engine `{engine}`"));
+    *spelling
+}
+
+const ROWS: &[(&str, &str, &str)] = &[
+    (
+        "claude-code",
+        "get_temperature",
+        "mcp__clopen-mcp__get_temperature",
+    ),
+    (
+        "claude-code",
+        "resolve-Library-id",
+        "mcp__clopen-mcp__resolve-Library-id",
+    ),
+    (
+        "claude-code",
+        "admin.tools.list",
+        "mcp__clopen-mcp__admin_tools_list",
+    ),
+    (
+        "claude-code",
+        "files/read (v2)",
+        "mcp__clopen-mcp__files_read__v2_",
+    ),
+    ("codex", "get_temperature", "get_temperature"),
+    ("codex", "resolve-Library-id", "resolve_Library_id"),
+    ("codex", "admin.tools.list", "admin_tools_list"),
+    (
+        "codex in code mode",
+        "get_temperature",
+        "mcp__clopen_mcp__get_temperature",
+    ),
+    (
+        "codex in code mode",
+        "resolve-Library-id",
+        "mcp__clopen_mcp__resolve_Library_id",
+    ),
+    (
+        "codex in code mode",
+        "admin.tools.list",
+        "mcp__clopen_mcp__admin_tools_list",
+    ),
+    ("opencode", "get_temperature", "clopen-mcp_get_temperature"),
+    (
+        "opencode",
+        "resolve-Library-id",
+        "clopen-mcp_resolve-Library-id",
+    ),
+    (
+        "opencode",
+        "admin.tools.list",
+        "clopen-mcp_admin_tools_list",
+    ),
+    ("copilot", "get_temperature", "clopen-mcp-get_temperature"),
+    (
+        "copilot",
+        "resolve-Library-id",
+        "clopen-mcp-resolve-Library-id",
+    ),
+    ("copilot", "admin.tools.list", "clopen-mcp-admin-tools-list"),
+    ("copilot", "files/read v2", "clopen-mcp-files-read-v2"),
+    ("copilot", "ümläut", "clopen-mcp-…"),
+    (
+        "qwen-code",
+        "get_temperature",
+        "mcp__clopen-mcp__get_temperature",
+    ),
+    (
+        "qwen-code",
+        "resolve-Library-id",
+        "mcp__clopen-mcp__resolve-Library-id",
+    ),
+    (
+        "qwen-code",
+        "admin.tools.list",
+        "mcp__clopen-mcp__admin_tools_list…",
+    ),
+    (
+        "gemini",
+        "get_temperature",
+        "mcp_clopen-mcp_get_temperature",
+    ),
+    (
+        "gemini",
+        "resolve-Library-id",
+        "mcp_clopen-mcp_resolve-Library-id",
+    ),
+    (
+        "gemini",
+        "admin.tools.list",
+        "mcp_clopen-mcp_admin.tools.list",
+    ),
+    ("gemini", "files/read v2", "mcp_clopen-mcp_files_read_v2"),
+    ("cline", "get_temperature", "clopen-mcp__get_temperature"),
+    (
+        "cline",
+        "resolve-Library-id",
+        "clopen-mcp__resolve-Library-id",
+    ),
+    ("cline", "admin.tools.list", "clopen-mcp__admin_tools_list…"),
+    ("cline", "get__item", "clopen-mcp__get_item…"),
+    ("pi", "get_temperature", "mcp__clopen_mcp__get_temperature"),
+    (
+        "pi",
+        "resolve-Library-id",
+        "mcp__clopen_mcp__resolve_Library_id",
+    ),
+    (
+        "pi",
+        "admin.tools.list",
+        "mcp__clopen_mcp__admin_tools_list",
+    ),
+    (
+        "pi with adapter",
+        "get_temperature",
+        "clopen-mcp_get_temperature",
+    ),
+    (
+        "pi with adapter",
+        "admin.tools.list",
+        "clopen-mcp_admin.tools.list",
+    ),
+    ("continue", "get_temperature", "get_temperature"),
+    ("continue", "admin.tools.list", "admin.tools.list"),
+    (
+        "cursor",
+        "get_temperature",
+        "mcp_clopen-mcp_get_temperature",
+    ),
+    (
+        "vs-code",
+        "get_temperature",
+        "mcp_clopen-mcp_get_temperature",
+    ),
+    (
+        "vs-code",
+        "resolve-Library-id",
+        "mcp_clopen-mcp_resolve-Library-id",
+    ),
+    (
+        "vs-code",
+        "admin.tools.list",
+        "mcp_clopen-mcp_admin_tools_list",
+    ),
+    ("zed", "get_temperature", "get_temperature"),
+    ("goose", "get_temperature", "clopen-mcp__get_temperature"),
+];
+
+#[test]
+fn nam_050_051_053_each_engine_spells_in_its_way_and_is_understood() {
+    for (engine, raw, expected) in ROWS {
+        let spelling = spelling(engine);
+        assert_eq!(text(spelling.of(raw)), *expected, "`{raw}` by {engine}");
+        let names = Names::new([("some", *raw), ("other", "get_humidity")]);
+        for name in [raw, names.listed(0)] {
+            if let Shown::As(shown) = spelling.of(name) {
+                assert_eq!(names.resolve(&shown), Ok(Some(0)), "`{shown}` by {engine}");
+            }
+        }
+    }
+}
+
+#[test]
+fn nam_046_048_each_engine_has_its_limit_which_counts_the_whole_name() {
+    let long = |count: usize| "a".repeat(count);
+    let rows = [
+        (
+            "claude-code",
+            111,
+            format!("mcp__clopen-mcp__{}", long(111)),
+        ),
+        ("claude-code", 112, "nothing".to_owned()),
+        ("codex", 111, long(111)),
+        ("codex", 112, format!("{}…", long(98))),
+        (
+            "codex in code mode",
+            111,
+            format!("mcp__clopen_mcp__{}", long(111)),
+        ),
+        (
+            "codex in code mode",
+            112,
+            format!("mcp__clopen_mcp__{}…", long(98)),
+        ),
+        ("opencode", 128, format!("clopen-mcp_{}", long(128))),
+        ("copilot", 53, format!("clopen-mcp-{}", long(53))),
+        ("copilot", 54, format!("clopen-mcp-{}", long(53))),
+        ("qwen-code", 46, format!("mcp__clopen-mcp__{}", long(46))),
+        ("qwen-code", 47, format!("mcp__clopen-mcp__{}…", long(38))),
+        ("gemini", 48, format!("mcp_clopen-mcp_{}", long(48))),
+        ("gemini", 49, format!("mcp_clopen-mcp_{}…", long(15))),
+        ("cline", 52, format!("clopen-mcp__{}", long(52))),
+        ("cline", 53, format!("clopen-mcp__{}…", long(43))),
+        ("pi", 47, format!("mcp__clopen_mcp__{}", long(47))),
+        ("pi", 48, format!("mcp__clopen_mcp__{}…", long(38))),
+        ("pi with adapter", 128, format!("clopen-mcp_{}", long(128))),
+        ("continue", 128, long(128)),
+        ("cursor", 49, format!("mcp_clopen-mcp_{}", long(49))),
+        ("cursor", 50, "nothing".to_owned()),
+        ("vs-code", 49, format!("mcp_clopen-mcp_{}", long(49))),
+        ("vs-code", 50, format!("mcp_clopen-mcp_{}", long(49))),
+        ("zed", 64, long(64)),
+        ("zed", 65, long(64)),
+        ("goose", 128, format!("clopen-mcp__{}", long(128))),
+    ];
+    for (engine, count, expected) in rows {
+        let shown = spelling(engine).of(&long(count));
+        assert_eq!(text(shown), expected, "{count} characters by {engine}");
+    }
+}
+
+#[test]
+fn every_engine_puts_the_namespace_before_or_nothing() {
+    for (engine, spelling, _) in ENGINES {
+        let before = spelling.before.replace('_', "-");
+        assert!(
+            before.is_empty() || before.contains(NAMESPACE),
+            "{engine} puts `{}` before",
+            spelling.before
+        );
+    }
+}
+
+#[test]
+fn nam_062_a_model_may_mistake_the_form_but_not_the_name() {
+    let names = Names::new([("notes", "save"), ("weather-service", "get_temperature")]);
+    for right in [
+        "clopen_mcp__get_temperature",
+        "clopen_mcp_get_temperature",
+        "clopen_mcp.get_temperature",
+        "clopen-mcp.get_temperature",
+        "clopen-mcp:get_temperature",
+        "clopen-mcp/get_temperature",
+        "mcp_clopen_mcp_get_temperature",
+        "mcp__clopen-mcp__get-temperature",
+        "mcp__clopen-mcp__weather_service__get_temperature",
+        "mcp_weather-service_get_temperature",
+    ] {
+        assert_eq!(names.resolve(right), Ok(Some(1)), "{right}");
+    }
+    for wrong in [
+        "clopen-mcp-get_temperature2",
+        "mcp__clopen-mcp__get_temperature_1539oh5",
+        "mcp_clopen-mcp_get_temp...rature",
+        "mcp__clopen__get_temperature",
+        "mcp__get_temperature",
+        "clopenmcp_get_temperature",
+        "Clopen-MCP_get_temperature",
+    ] {
+        assert_eq!(names.resolve(wrong), Ok(None), "{wrong}");
+    }
+}
+
+#[test]
+fn a_view_understands_what_each_engine_shows_of_it() {
+    let tools = [("get.item", "1"), ("get_item", "2"), ("get-item", "3")];
+    let disguised = [
+        ("mcp__clopen-mcp__get_item", "4"),
+        ("a__b", "5"),
+        ("get_item", "6"),
+    ];
+    let servers = vec![external("items", &tools), external("evil", &disguised)];
+    let view = View::new(&[Arc::new(External(servers))], Selection::all());
+    let caller = caller();
+    for (engine, spelling, _) in ENGINES {
+        for tool in view.tools(&caller) {
+            let Shown::As(shown) = spelling.of(tool.name) else {
+                panic!("{engine} changes `{}`", tool.name);
+            };
+            let full_name = full_name(&tool.item.server, &tool.item.name);
+            assert_eq!(view.resolve(&shown), Ok(Some(full_name)), "{engine}");
+        }
+    }
+}
+
+/// Whether our data about an engine says of a name what the engine's rule does.
+fn check_rule(name: &str) -> Result<(), TestCaseError> {
+    for (engine, spelling, rule) in ENGINES {
+        let ruled = rule(name);
+        match spelling.of(name) {
+            Shown::As(shown) => prop_assert_eq!(shown, ruled, "{}", engine),
+            Shown::Beginning(shown) => {
+                prop_assert!(ruled.starts_with(&shown), "`{}` by {}", shown, engine);
+                prop_assert!(ruled.contains('#') || ruled.contains("..."), "{}", engine);
+            }
+            Shown::Dropped => prop_assert_eq!(ruled, "", "{}", engine),
+        }
+    }
+    Ok(())
+}
+
+/// What every engine shows of a set is exactly foretold, no two alike, and means what it is shown for.
+fn check_set(entries: &[(String, String)]) -> Result<(), TestCaseError> {
+    let names = named(entries);
+    for (engine, spelling, rule) in ENGINES {
+        let mut seen = HashSet::new();
+        for index in 0..entries.len() {
+            let listed = names.listed(index);
+            let shown = rule(listed);
+            prop_assert_eq!(spelling.of(listed), Shown::As(shown.clone()));
+            prop_assert_eq!(names.resolve(&shown), Ok(Some(index)), "`{}`", shown);
+            prop_assert!(seen.insert(shown), "{} shows two alike", engine);
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn what_an_engine_makes_of_any_name_is_foretold(name in prop_oneof![wild_name(), "[a-z_-]{30,150}"]) {
+        check_rule(&name)?;
+    }
+
+    #[test]
+    fn what_an_engine_shows_of_our_tools_means_them(entries in entries(legal_server(), legal_tool())) {
+        check_set(&entries)?;
+    }
+
+    #[test]
+    fn what_an_engine_shows_of_external_tools_means_them(
+        entries in entries(prop_oneof!["a(__[x-y])?", "[ab]-?[xy]?", "b|clopen-mcp", legal_server(), wild_name()], wild_name()),
+    ) {
+        check_set(&entries)?;
+    }
+}
