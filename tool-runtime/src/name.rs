@@ -155,7 +155,7 @@ impl Names {
         {
             return Ok(Some(*index));
         }
-        // Of a full name, that is.
+        // `mcp__` alone stands before the name of a server only.
         let behind_mcp = spellings().filter_map(|it| it.strip_prefix("mcp_"));
         let own = spellings().filter_map(|it| self.own.get(it));
         let with_server = spellings()

@@ -41,20 +41,6 @@ fn is_legal(name: &str) -> bool {
     name.len() <= LONGEST_TOOL_NAME && name.split(['_', '-']).all(is_word)
 }
 
-/// Every way in which an engine spells a tool that is listed by this name, and our own full name.
-fn spellings(listed: &str, server: &str, tool: &str) -> Vec<String> {
-    vec![
-        format!("clopen-mcp_{listed}"),
-        format!("clopen-mcp-{listed}"),
-        listed.to_owned(),
-        format!("mcp__clopen-mcp__{listed}"),
-        format!("mcp__clopen_mcp__{listed}"),
-        format!("mcp_clopen-mcp_{listed}"),
-        format!("clopen-mcp__{listed}"),
-        full_name(server, tool),
-    ]
-}
-
 const WEATHER: Entries<'_> = &[
     ("notes", "save"),
     ("weather-service", "get_forecast"),
@@ -674,13 +660,12 @@ fn check_set(entries: &Owned, order: &[prop::sample::Index]) -> Result<(), TestC
         prop_assert!(is_legal(listed), "`{}` of {:?}", listed, entries);
         prop_assert!(seen.insert(listed.to_owned()), "two are `{}`", listed);
         prop_assert_eq!(names.resolve(listed), Ok(Some(index)));
-        for spelling in spellings(listed, server, tool) {
-            match names.resolve(&spelling) {
-                Ok(meant) => prop_assert_eq!(meant, Some(index), "`{}`", spelling),
-                Err(error) => {
-                    prop_assert!(error.candidates.contains(&full_name(server, tool)));
-                    prop_assert!(error.candidates.len() > 1);
-                }
+        let full = full_name(server, tool);
+        match names.resolve(&full) {
+            Ok(meant) => prop_assert_eq!(meant, Some(index), "`{}`", full),
+            Err(error) => {
+                prop_assert!(error.candidates.contains(&full));
+                prop_assert!(error.candidates.len() > 1);
             }
         }
     }
@@ -698,7 +683,7 @@ fn check_set(entries: &Owned, order: &[prop::sample::Index]) -> Result<(), TestC
 
 proptest! {
     #[test]
-    fn every_engines_spelling_of_a_listed_tool_means_it(
+    fn names_of_our_own_are_legal_unique_and_the_same_in_any_order(
         entries in entries(legal_server(), legal_tool()),
         order in proptest::collection::vec(any::<prop::sample::Index>(), 12),
     ) {
@@ -708,6 +693,14 @@ proptest! {
     #[test]
     fn names_of_external_servers_are_as_safe(
         entries in entries(prop_oneof!["a(__[x-y])?", "b", legal_server(), wild_name()], wild_name()),
+        order in proptest::collection::vec(any::<prop::sample::Index>(), 12),
+    ) {
+        check_set(&entries, &order)?;
+    }
+
+    #[test]
+    fn names_that_look_alike_are_as_safe(
+        entries in entries("[ab](-[ab])?", "[ab]([_.-][ab]){0,2}"),
         order in proptest::collection::vec(any::<prop::sample::Index>(), 12),
     ) {
         check_set(&entries, &order)?;

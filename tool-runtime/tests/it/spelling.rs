@@ -586,6 +586,14 @@ proptest! {
         check_set(&entries)?;
     }
 
+    /// So few words that servers and tools often meet.
+    #[test]
+    fn what_an_engine_shows_of_tools_that_look_alike_means_them(
+        entries in entries("[ab](-[ab])?|clopen-mcp", "[ab]([_.-][ab]){0,2}"),
+    ) {
+        check_set(&entries)?;
+    }
+
     #[test]
     fn what_an_engine_shows_of_external_tools_means_them(
         entries in entries(prop_oneof!["a(__[x-y])?", "[ab]-?[xy]?", "b|clopen-mcp", legal_server(), wild_name()], wild_name()),
