@@ -84,7 +84,7 @@ pub struct Names {
 pub struct Ambiguous {
     /// The name as it was called.
     pub name: String,
-    /// The full names that it could mean.
+    /// What it could mean, by names that mean one each: full names, or listed ones where two full names are alike.
     pub candidates: Vec<String>,
 }
 
@@ -181,7 +181,13 @@ impl Names {
         several.push(first);
         several.sort_unstable();
         several.dedup();
-        let mut candidates: Vec<String> = several.iter().map(|it| self.full[*it].clone()).collect();
+        let unmistakable = several
+            .into_iter()
+            .map(|it| match self.exact.get(&self.full[it]) {
+                Some(meant) if *meant == [it] => &self.full[it],
+                _ => &self.listed[it],
+            });
+        let mut candidates: Vec<String> = unmistakable.cloned().collect();
         candidates.sort();
         Err(Ambiguous {
             name: spelled.to_owned(),

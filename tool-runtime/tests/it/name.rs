@@ -503,6 +503,18 @@ fn nam_062_what_is_ambiguous_is_an_error_with_the_candidates() {
 }
 
 #[test]
+fn nam_062_candidates_are_names_that_mean_one_each() {
+    check_resolved(
+        &[("a", "x__y"), ("a__x", "y")],
+        &["mcp__a__x__y", "a_x_y", "y"],
+        expect![[r#"
+            mcp__a__x__y: `mcp__a__x__y` could mean several: call `x_y_02f5d864` or `y`
+            a_x_y: `a_x_y` could mean several: call `x_y_02f5d864` or `y`
+            y: y of a__x"#]],
+    );
+}
+
+#[test]
 fn nam_063_a_name_that_is_nearly_right_is_never_called() {
     let entries = [("git", "delete_repos"), ("git", "delete_report")];
     let names = Names::new(entries);
@@ -664,8 +676,10 @@ fn check_set(entries: &Owned, order: &[prop::sample::Index]) -> Result<(), TestC
         match names.resolve(&full) {
             Ok(meant) => prop_assert_eq!(meant, Some(index), "`{}`", full),
             Err(error) => {
-                prop_assert!(error.candidates.contains(&full));
-                prop_assert!(error.candidates.len() > 1);
+                let meant = error.candidates.iter().map(|it| names.resolve(it));
+                let meant: HashSet<_> = meant.map(|it| it.ok().flatten()).collect();
+                prop_assert!(meant.contains(&Some(index)) && !meant.contains(&None));
+                prop_assert_eq!(meant.len(), error.candidates.len());
             }
         }
     }
