@@ -93,7 +93,7 @@ impl Results {
         let end = start + boundary(rest, length);
         let mut piece = text[start..end].to_owned();
         if end < text.len() {
-            note(&mut piece, end, text.len(), &handle);
+            note(&mut piece, end, text.len(), Some(&handle));
         }
         Ok(piece)
     }
@@ -114,8 +114,9 @@ impl Results {
         own.find(|it| it.handle == handle).map(|it| it.text.clone())
     }
 
-    fn keep(&self, text: String, caller: &Caller) -> String {
-        let handle = handle();
+    /// Keeps a text under a new handle, if there can be one.
+    fn keep(&self, text: String, caller: &Caller) -> Option<String> {
+        let handle = handle()?;
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push_back(Kept {
             handle: handle.clone(),
@@ -127,7 +128,7 @@ impl Results {
         {
             kept.pop_front();
         }
-        handle
+        Some(handle)
     }
 
     /// Cuts an output that is longer than the limit, at a character boundary, and keeps the whole for
@@ -151,7 +152,7 @@ impl Results {
         let end = boundary(&whole, limit);
         let mut shown = whole[..end].to_owned();
         let handle = self.keep(whole, caller);
-        note(&mut shown, end, total, &handle);
+        note(&mut shown, end, total, handle.as_deref());
         output.content.retain(|it| it.as_text().is_none());
         output.content.insert(0, Content::Text(shown));
         if output.structured.take().is_some() {
@@ -168,19 +169,19 @@ fn boundary(text: &str, limit: usize) -> usize {
     text.floor_char_boundary(limit).max(first)
 }
 
-fn note(text: &mut String, end: usize, total: usize, handle: &str) {
-    let written = write!(
-        text,
-        "\n\n[cut after {end} of {total} bytes; to read on, call `read_result` with {{\"handle\":\"{handle}\",\"offset\":{end}}}]"
-    );
+fn note(text: &mut String, end: usize, total: usize, handle: Option<&str>) {
+    let written = write!(text, "\n\n[cut after {end} of {total} bytes").and_then(|()| match handle {
+        Some(handle) => write!(
+            text,
+            "; to read on, call `read_result` with {{\"handle\":\"{handle}\",\"offset\":{end}}}]"
+        ),
+        None => text.write_str("]"),
+    });
     written.expect("writing to a String does not fail");
 }
 
-/// A name that can't be guessed.
-fn handle() -> String {
-    match getrandom::u64() {
-        Ok(random) => format!("r{random:016x}"),
-        // Without a source of randomness nothing is kept under a name that could be guessed.
-        Err(_) => String::new(),
-    }
+/// A name that can't be guessed. Without a source of randomness there is none.
+fn handle() -> Option<String> {
+    let random = getrandom::u64().ok()?;
+    Some(format!("r{random:016x}"))
 }
