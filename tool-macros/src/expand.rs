@@ -412,7 +412,7 @@ fn rules(argument: &Argument) -> TokenStream {
         Rule::MinLength(it) => of_length("MinLength", it),
         Rule::MaxLength(it) => of_length("MaxLength", it),
         Rule::ExclusiveMaxLength(it) => {
-            of_length("MaxLength", &quote_spanned!(it.span()=> #it - 1))
+            of_length("MaxLength", &quote_spanned!(it.span()=> (#it) - 1))
         }
         Rule::Pattern(it) => quote!(__rt::Rule::Pattern(#it)),
         Rule::Format(it) => quote!(__rt::Rule::Format(__rt::Format::#it)),

@@ -599,8 +599,9 @@ impl Rules {
     fn collections(
         #[arg(length = 1..=3)] list: Vec<String>,
         #[arg(length = 2..)] map: BTreeMap<String, u8>,
+        #[arg(length = ..1 << 4)] bits: Vec<bool>,
     ) -> String {
-        format!("{list:?} {map:?}")
+        format!("{list:?} {map:?} {bits:?}")
     }
 
     /// Take defaults and examples.
@@ -694,7 +695,8 @@ fn rules_of_collections() {
             type: "object"
               list: {"type":"array","items":{"type":"string"},"minItems":1,"maxItems":3}
               map: {"type":"object","additionalProperties":{"type":"integer","maximum":255,"minimum":0},"minProperties":2}
-            required: ["list","map"]
+              bits: {"type":"array","items":{"type":"boolean"},"maxItems":15}
+            required: ["list","map","bits"]
             additionalProperties: false"#]],
     );
 }
