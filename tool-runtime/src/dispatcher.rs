@@ -269,7 +269,13 @@ impl Dispatcher {
             uri: uri.to_owned(),
         })?;
         let running = self.providers[provider].read(resource, variables, context);
-        self.finish(running, context, uri).await
+        let panicked = |panic: &str| {
+            let server = &*resource.server;
+            tracing::error!(server, resource = uri, panic, "a resource panicked");
+        };
+        let mut output = self.finish(running, context, uri, panicked).await?;
+        self.results.cut(&mut output, &context.caller);
+        Ok(output)
     }
 
     /// Makes the messages of a prompt, by its name and what the user filled in.
@@ -297,7 +303,13 @@ impl Dispatcher {
             });
         }
         let running = self.providers[provider].prompt(prompt, arguments, context);
-        self.finish(running, context, name).await
+        let panicked = |panic: &str| {
+            let (server, prompt) = (&*prompt.server, &*prompt.name);
+            tracing::error!(server, prompt, panic, "a prompt panicked");
+        };
+        let mut messages = self.finish(running, context, name, panicked).await?;
+        self.results.cut_messages(&mut messages, &context.caller);
+        Ok(messages)
     }
 
     async fn finish<T>(
@@ -305,13 +317,17 @@ impl Dispatcher {
         running: BoxFuture<'_, Result<T, ToolError>>,
         context: &Context,
         what: &str,
+        panicked: impl FnOnce(&str),
     ) -> Result<T, ReadError> {
-        let limit = self.limits.time;
+        let limit = context.limit.unwrap_or(self.limits.time);
         let reason = match run(running, limit, context).await {
             Ended::Done(Ok(done)) => return Ok(done),
             Ended::Stuck(required) => return Err(ReadError::InputRequired(required)),
             Ended::Done(Err(error)) => error.to_string(),
-            Ended::Panicked(_) => "an internal error".to_owned(),
+            Ended::Panicked(message) => {
+                panicked(&message);
+                "an internal error".to_owned()
+            }
             Ended::TimedOut => format!("it was stopped after {} s", limit.as_secs_f64()),
             Ended::Cancelled => "it was cancelled".to_owned(),
         };

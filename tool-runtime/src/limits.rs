@@ -3,7 +3,7 @@
 use crate::{
     context::Caller,
     error::ToolError,
-    output::{Content, Output},
+    output::{Content, Message, Output},
 };
 use std::{
     collections::VecDeque,
@@ -137,27 +137,53 @@ impl Results {
     /// Structured data can't be cut: it is left out, and since its tool promises it, the result is marked as an error,
     /// whose text is the beginning of the data.
     pub(crate) fn cut(&self, output: &mut Output, caller: &Caller) -> Option<usize> {
-        let limit = self.limit;
-        let of_text = output.content.iter().filter_map(Content::as_text);
-        let length: usize = of_text.map(str::len).sum();
-        let structured = output.structured.as_ref().map_or(0, |it| it.get().len());
-        if length <= limit && structured <= limit {
-            return None;
+        if let Some(structured) = &output.structured
+            && structured.get().len() > self.limit
+        {
+            let data = Content::text(structured.get());
+            output.content.retain(|it| it.as_text().is_none());
+            output.content.insert(0, data);
         }
-        let whole = match &output.structured {
-            Some(structured) if structured.get().len() > limit => structured.get().to_owned(),
-            _ => output.to_text(),
-        };
-        let total = whole.len();
-        let end = boundary(&whole, limit);
-        let mut shown = whole[..end].to_owned();
-        let handle = self.keep(whole, caller);
-        note(&mut shown, end, total, handle.as_deref());
-        output.content.retain(|it| it.as_text().is_none());
-        output.content.insert(0, Content::Text(shown));
+        let total = self.cut_texts(&mut output.content, Content::text_mut, caller)?;
         if output.structured.take().is_some() {
             output.is_error = true;
         }
+        Some(total)
+    }
+
+    /// Cuts the messages of a prompt in the same way.
+    pub(crate) fn cut_messages(&self, messages: &mut Vec<Message>, caller: &Caller) {
+        self.cut_texts(messages, |it| it.content.text_mut(), caller);
+    }
+
+    /// Cuts where all texts together reach the limit. What comes after is left out, unless it isn't text.
+    fn cut_texts<T>(
+        &self,
+        blocks: &mut Vec<T>,
+        text_of: fn(&mut T) -> Option<&mut String>,
+        caller: &Caller,
+    ) -> Option<usize> {
+        let texts = blocks.iter_mut().filter_map(text_of);
+        if texts.map(|it| it.len()).sum::<usize>() <= self.limit {
+            return None;
+        }
+        let texts = blocks.iter_mut().filter_map(text_of);
+        let texts: Vec<&str> = texts.map(|it| it.as_str()).collect();
+        let whole = texts.join("\n");
+        let (end, total) = (boundary(&whole, self.limit), whole.len());
+        let handle = self.keep(whole, caller);
+        let mut left = Some(end);
+        blocks.retain_mut(|it| {
+            let Some(text) = text_of(it) else { return true };
+            let Some(room) = left else { return false };
+            // The next text stands in another line of the whole.
+            left = room.checked_sub(text.len() + 1).filter(|it| *it > 0);
+            if left.is_none() {
+                text.truncate(room);
+                note(text, end, total, handle.as_deref());
+            }
+            true
+        });
         Some(total)
     }
 }

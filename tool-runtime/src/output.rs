@@ -188,6 +188,18 @@ impl Content {
             _ => None,
         }
     }
+
+    /// Returns the text of a block of text or of a resource.
+    pub(crate) fn text_mut(&mut self) -> Option<&mut String> {
+        match self {
+            Self::Text(text)
+            | Self::Resource {
+                body: Body::Text(text),
+                ..
+            } => Some(text),
+            _ => None,
+        }
+    }
 }
 
 fn base64(bytes: impl AsRef<[u8]>) -> String {

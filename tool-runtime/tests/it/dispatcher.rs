@@ -1,17 +1,13 @@
 //! One call, however it ends; and one record of it.
 
-use crate::host::{Recorder, caller, context, limits, reaching, recorded, scoped};
+use crate::host::{Log, Recorder, caller, context, limits, reaching, recorded, scoped};
 use expect_test::{Expect, expect};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use std::{
     error::Error,
     fmt,
-    io::Write,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
 };
 use tool_runtime::{
@@ -245,32 +241,11 @@ async fn a_tool_that_fails_tells_all_causes() {
     .await;
 }
 
-#[derive(Clone, Default)]
-struct Written(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Written {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        written.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn def_251_a_panic_is_an_error_of_that_call_only_and_is_logged() {
     let host = desk();
-    let written = Written::default();
-    let log = written.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .without_time()
-        .with_ansi(false)
-        .with_writer(move || log.clone())
-        .finish();
-    let guard = tracing::subscriber::set_default(subscriber);
+    let log = Log::default();
+    let guard = log.listen();
     let context = context();
     let mut lines = Vec::new();
     for name in [
@@ -302,14 +277,13 @@ async fn def_251_a_panic_is_an_error_of_that_call_only_and_is_logged() {
         failed: not today
         refuse = desk/refuse by `codex`, 0 ms, 0 bytes: failed: not today"#]].assert_eq(&lines.join("\n"));
     drop(guard);
-    let written = written.0.lock().unwrap();
     expect![[r#"
         ERROR tool_runtime::dispatcher: a tool panicked server="desk" tool="panic_at_once" panic="x None"
         ERROR tool_runtime::dispatcher: a tool panicked server="desk" tool="panic_in_sync" panic="sync"
         ERROR tool_runtime::dispatcher: a tool panicked server="desk" tool="panic_later" panic="later"
         ERROR tool_runtime::dispatcher: a tool panicked server="desk" tool="panic_oddly" panic="no message"
         ERROR tool_runtime::dispatcher: a tool panicked server="desk" tool="take_odd" panic="too odd"
-    "#]].assert_eq(&String::from_utf8_lossy(&written));
+    "#]].assert_eq(&log.text());
 }
 
 #[tokio::test(start_paused = true)]

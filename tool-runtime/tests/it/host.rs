@@ -1,7 +1,8 @@
-//! A host for a few servers, and an observer that keeps what it hears.
+//! A host for a few servers, and what keeps what it says: an observer and a log.
 
 use std::{
     fmt::Write as _,
+    io::{self, Write},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -9,6 +10,7 @@ use tool_runtime::{
     Caller, Context, Dispatcher, Limits, Observer, Outcome, Provider as _, Reach, Record, Registry,
     Scopes, Tool, View,
 };
+use tracing::subscriber::DefaultGuard;
 
 /// Keeps one line for each call that has ended.
 #[derive(Clone, Debug, Default)]
@@ -57,6 +59,41 @@ impl Observer for Recorder {
         }
         let mut lines = self.0.lock().expect("no test panics while it records");
         lines.push(format!("{line}: {outcome}"));
+    }
+}
+
+/// Keeps what is logged.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    /// Takes what this thread logs, until the guard is dropped.
+    pub(crate) fn listen(&self) -> DefaultGuard {
+        let log = self.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .without_time()
+            .with_ansi(false)
+            .with_writer(move || log.clone())
+            .finish();
+        tracing::subscriber::set_default(subscriber)
+    }
+
+    /// Returns what was logged.
+    pub(crate) fn text(&self) -> String {
+        let written = self.0.lock().expect("no test panics while it logs");
+        String::from_utf8_lossy(&written).into_owned()
+    }
+}
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut written = self.0.lock().expect("no test panics while it logs");
+        written.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

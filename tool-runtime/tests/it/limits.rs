@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tool_runtime::{
-    Caller, Content, Context, Dispatcher, Json, Limits, Output, Registry, ToolServer as _,
+    Body, Caller, Content, Context, Dispatcher, Json, Limits, Output, Registry, ToolServer as _,
     tool_server,
 };
 
@@ -49,6 +49,12 @@ impl Talker {
         ]
     }
 
+    /// Say it in a resource.
+    #[tool]
+    fn attach(text: String) -> Content {
+        Content::resource("said://now", "text/plain", text)
+    }
+
     /// Fail at length.
     #[tool]
     fn fail(text: String) -> Output {
@@ -70,7 +76,7 @@ async fn call(dispatcher: &Dispatcher, name: &str, arguments: &str, context: &Co
 }
 
 /// Takes the note off a cut result: what was shown, and the arguments of `read_result` to read on.
-fn shown_and_next(text: &str) -> (&str, Option<&str>) {
+pub(crate) fn shown_and_next(text: &str) -> (&str, Option<&str>) {
     let note = text.rfind("\n\n[cut after ");
     match note.filter(|_| text.ends_with(']')) {
         None => (text, None),
@@ -82,7 +88,7 @@ fn shown_and_next(text: &str) -> (&str, Option<&str>) {
 }
 
 /// The handle is random; for a snapshot it is not.
-fn without_handle(text: &str) -> String {
+pub(crate) fn without_handle(text: &str) -> String {
     let Some((before, after)) = text.split_once(r#"{"handle":""#) else {
         return text.to_owned();
     };
@@ -167,10 +173,29 @@ async fn other_content_stays_beside_cut_text() {
     expect![[r#"
         part
 
-
         [cut after 5 of 9 bytes; to read on, call `read_result` with {"handle":"…","offset":5}]"#]]
     .assert_eq(&without_handle(&output.to_text()));
     assert_eq!(output.content[1], Content::image([1, 2, 3], "image/png"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_text_of_a_resource_is_cut_too() {
+    let (dispatcher, recorder) = talker(5);
+    let output = call(&dispatcher, "attach", r#"{"text":"too long"}"#, &context()).await;
+    let [
+        Content::Resource {
+            body: Body::Text(text),
+            ..
+        },
+    ] = &output.content[..]
+    else {
+        panic!("{output:?}");
+    };
+    expect![[r#"
+        too l
+
+        [cut after 5 of 8 bytes; to read on, call `read_result` with {"handle":"…","offset":5}]"#]].assert_eq(&without_handle(text));
+    expect!["attach = talker/attach by `codex`, 0 ms, 19 bytes, cut of 8: done"].assert_eq(&recorder.line());
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,13 +1,16 @@
 //! Resources by URI, and prompts by what a person fills in.
 
-use crate::host::{context, limits, reaching, recorded};
+use crate::{
+    host::{Log, context, limits, reaching, recorded},
+    limits::{shown_and_next, without_handle},
+};
 use expect_test::{Expect, expect};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 use tool_runtime::{
-    Content, Context, Dispatcher, Message, Registry, Resource, Role, Selection, ToolError,
-    tool_server,
+    Body, Content, Context, Dispatcher, Limits, Message, Registry, Resource, Role, Selection,
+    ToolError, tool_server,
 };
 
 fn template(uri: &str) -> Resource {
@@ -183,6 +186,17 @@ impl Notes {
         std::future::pending().await
     }
 
+    /// Several texts.
+    #[resource(uri = "texts://all")]
+    fn texts() -> Vec<Content> {
+        vec![
+            Content::resource("texts://one", "text/plain", "one"),
+            Content::resource("texts://two", "text/plain", "ééé"),
+            Content::blob("texts://three", "image/png", [1, 2]),
+            Content::text("four"),
+        ]
+    }
+
     /// Ask for a summary.
     #[prompt(title = "Summarize")]
     fn summarize(
@@ -193,6 +207,12 @@ impl Notes {
         without: Option<String>,
     ) -> String {
         format!("Summarize in {sentences} sentences, without {without:?}.")
+    }
+
+    /// Panic.
+    #[prompt]
+    fn startle() -> String {
+        panic!("a prompt panicked")
     }
 
     /// Ask for an answer.
@@ -268,6 +288,143 @@ async fn a_resource_that_can_not_be_read_says_why() {
         expect!["`hang://now` could not be had: it was stopped after 5 s"],
     )
     .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_may_set_the_limit_of_a_read() {
+    let mut context = context();
+    context.limit = Some(Duration::from_secs(2));
+    let error = notes().read("hang://now", &context).await.unwrap_err();
+    expect!["`hang://now` could not be had: it was stopped after 2 s"]
+        .assert_eq(&error.to_string());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_in_a_read_is_logged() {
+    let log = Log::default();
+    let guard = log.listen();
+    notes().read("panic://now", &context()).await.unwrap_err();
+    let startle = notes().prompt("startle", BTreeMap::new(), &context()).await;
+    startle.unwrap_err();
+    drop(guard);
+    expect![[r#"
+        ERROR tool_runtime::dispatcher: a resource panicked server="notes" resource="panic://now" panic="a resource panicked"
+        ERROR tool_runtime::dispatcher: a prompt panicked server="notes" prompt="startle" panic="a prompt panicked"
+    "#]]
+    .assert_eq(&log.text());
+}
+
+/// A host that cuts what is longer than this many bytes.
+fn cutting(output: usize) -> Dispatcher {
+    let limits = Limits {
+        output,
+        ..limits(5)
+    };
+    recorded(Registry::empty().with(Notes).unwrap(), limits).0
+}
+
+fn in_a_line(content: &Content) -> String {
+    match content {
+        Content::Resource {
+            uri,
+            body: Body::Text(text),
+            ..
+        } => format!("{uri}: {text}"),
+        Content::Text(text) => text.clone(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// Reads on where the note at the end of a text says how.
+async fn check_rest(dispatcher: &Dispatcher, text: &str, expect: Expect) {
+    let (_, next) = shown_and_next(text);
+    let rest = dispatcher
+        .call("read_result", next.unwrap(), &context())
+        .await;
+    expect.assert_eq(&without_handle(&rest.unwrap().to_text()));
+}
+
+async fn check_cut(limit: usize, expect: Expect, rest: Expect) {
+    let dispatcher = cutting(limit);
+    let output = dispatcher.read("texts://all", &context()).await.unwrap();
+    let lines: Vec<String> = output.content.iter().map(in_a_line).collect();
+    let cut = lines.iter().find(|it| it.contains("[cut after"));
+    expect.assert_eq(&without_handle(&lines.join("\n")));
+    check_rest(&dispatcher, cut.unwrap(), rest).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_that_is_too_long_is_cut_where_its_texts_reach_the_limit() {
+    check_cut(2, expect![[r#"
+        texts://one: on
+
+        [cut after 2 of 15 bytes; to read on, call `read_result` with {"handle":"…","offset":2}]
+        Resource { uri: "texts://three", mime_type: Some("image/png"), body: Blob("AQI=") }"#]], expect![[r#"
+        e
+
+
+        [cut after 4 of 15 bytes; to read on, call `read_result` with {"handle":"…","offset":4}]"#]]).await;
+    check_cut(3, expect![[r#"
+        texts://one: one
+
+        [cut after 3 of 15 bytes; to read on, call `read_result` with {"handle":"…","offset":3}]
+        Resource { uri: "texts://three", mime_type: Some("image/png"), body: Blob("AQI=") }"#]], expect![[r#"
+
+        é
+
+        [cut after 6 of 15 bytes; to read on, call `read_result` with {"handle":"…","offset":6}]"#]]).await;
+    check_cut(4, expect![[r#"
+        texts://one: one
+
+        [cut after 4 of 15 bytes; to read on, call `read_result` with {"handle":"…","offset":4}]
+        Resource { uri: "texts://three", mime_type: Some("image/png"), body: Blob("AQI=") }"#]], expect![[r#"
+        éé
+
+        [cut after 8 of 15 bytes; to read on, call `read_result` with {"handle":"…","offset":8}]"#]]).await;
+    check_cut(7, expect![[r#"
+        texts://one: one
+        texts://two: é
+
+        [cut after 6 of 15 bytes; to read on, call `read_result` with {"handle":"…","offset":6}]
+        Resource { uri: "texts://three", mime_type: Some("image/png"), body: Blob("AQI=") }"#]], expect![[r#"
+        éé
+        fo
+
+        [cut after 13 of 15 bytes; to read on, call `read_result` with {"handle":"…","offset":13}]"#]]).await;
+    check_cut(12, expect![[r#"
+        texts://one: one
+        texts://two: ééé
+        Resource { uri: "texts://three", mime_type: Some("image/png"), body: Blob("AQI=") }
+        f
+
+        [cut after 12 of 15 bytes; to read on, call `read_result` with {"handle":"…","offset":12}]"#]], expect!["our"]).await;
+    let whole = cutting(13).read("texts://all", &context()).await.unwrap();
+    assert_eq!(
+        whole.content,
+        notes()
+            .read("texts://all", &context())
+            .await
+            .unwrap()
+            .content
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_prompt_that_is_too_long_is_cut_too() {
+    let dispatcher = cutting(40);
+    let arguments = [("language", "Spanish"), ("polite", "true")];
+    let arguments = arguments.map(|(name, it)| (name.to_owned(), it.to_owned()));
+    let messages = dispatcher
+        .prompt("translate", arguments.into(), &context())
+        .await;
+    let messages = messages.unwrap();
+    let lines: Vec<String> = messages.iter().map(|it| in_a_line(&it.content)).collect();
+    expect![[r#"
+        Translate to Spanish, politely: true.
+        Gl
+
+        [cut after 40 of 45 bytes; to read on, call `read_result` with {"handle":"…","offset":40}]"#]].assert_eq(&without_handle(&lines.join("\n")));
+    check_rest(&dispatcher, lines.last().unwrap(), expect!["adly."]).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -417,6 +574,7 @@ fn what_is_offered_says_what_it_is() {
     });
     expect![[r#"
         summarize: sentences (How long it may be.) false [], without (What to leave out.) false []
+        startle: 
         answer: tone () true ["warm", "cold"], to () false ["warm", "cold"]
         translate: language (The language.) true [], polite () true []"#]]
     .assert_eq(&prompts.collect::<Vec<_>>().join("\n"));
