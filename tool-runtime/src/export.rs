@@ -4,7 +4,11 @@ pub mod anthropic;
 pub mod mcp;
 pub mod openai;
 
-use crate::{context::Context, dispatcher::Dispatcher, output::Output};
+use crate::{
+    context::Context,
+    dispatcher::Dispatcher,
+    output::{InputRequired, Output},
+};
 use serde_json::Value;
 
 /// Calls the tool that a model asked for. A model sends its arguments as an object or as text that holds one; whatever
@@ -24,7 +28,24 @@ async fn call(
         Some(value) => value.to_string(),
     };
     match dispatcher.call(name, &arguments, context).await {
+        Ok(Output {
+            input_required: Some(required),
+            ..
+        }) => Output::error(format!(
+            "the tool must ask the user: {}",
+            questions_of(&required)
+        )),
         Ok(output) => output,
         Err(error) => Output::error(error.to_string()),
     }
+}
+
+/// A question that is put to a person has words; any other is known by its method.
+fn questions_of(required: &InputRequired) -> String {
+    let questions = required.questions.iter().map(|it| {
+        let message = it.params.get("message").and_then(Value::as_str);
+        message.unwrap_or(&it.method)
+    });
+    let questions: Vec<&str> = questions.collect();
+    questions.join("; ")
 }

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::{collections::BTreeMap, sync::Arc};
 use tool_runtime::{
-    Content, Dispatcher, Json, Provider, Registry, Selection, ToolError, View,
+    Content, Dispatcher, InputRequired, Json, Provider, Question, Registry, Selection, ToolError,
+    View,
     export::{anthropic, mcp, openai},
     tool_server,
 };
@@ -90,6 +91,28 @@ impl Weather {
             Content::blob("map://2", "image/png", [5]),
             Content::link("map://3", "the third"),
         ]
+    }
+}
+
+struct Door;
+
+#[tool_server(name = "door", version = "1.0.0", manual)]
+impl Door {
+    /// Let somebody in.
+    #[tool]
+    fn open() -> InputRequired {
+        let question = |method: &'static str, params: Value| Question {
+            key: method.to_owned(),
+            method: method.into(),
+            params,
+        };
+        InputRequired {
+            questions: vec![
+                question("elicitation/create", json!({ "message": "Who is there?" })),
+                question("roots/list", json!({})),
+            ],
+            state: None,
+        }
     }
 }
 
@@ -503,6 +526,24 @@ async fn mcp_gets_results() {
             {"content":[{"type":"text","text":"Name { name: \"x\" }"},{"type":"image","data":"AQID","mimeType":"image/png"},{"type":"audio","data":"BA==","mimeType":"audio/wav"},{"type":"resource","resource":{"uri":"map://1","mimeType":"text/plain","text":"a map"}},{"type":"resource","resource":{"uri":"map://2","mimeType":"image/png","blob":"BQ=="}},{"type":"resource_link","uri":"map://3","name":"the third"}],"isError":false}
             {"content":[{"type":"text","text":"the call names no tool"}],"isError":true}
             {"content":[{"type":"text","text":"the call names no tool"}],"isError":true}"#]],
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_is_told_what_a_tool_must_ask() {
+    let host = recorded(Registry::empty().with(Door).unwrap(), limits(1)).0;
+    let context = context();
+    let tool_use = json!({ "type": "tool_use", "id": "toolu_1", "name": "open", "input": {} });
+    check(
+        vec![
+            openai::answer(&host, &tool_call("open", ""), &context).await,
+            anthropic::answer(&host, &tool_use, &context).await,
+            mcp::answer(&host, &json!({ "name": "open" }), &context).await,
+        ],
+        expect![[r#"
+            {"role":"tool","tool_call_id":"call_1","content":"the tool must ask the user: Who is there?; roots/list"}
+            {"type":"tool_result","tool_use_id":"toolu_1","content":[{"type":"text","text":"the tool must ask the user: Who is there?; roots/list"}],"is_error":true}
+            {"content":[{"type":"text","text":"the tool must ask the user: Who is there?; roots/list"}],"isError":true}"#]],
     );
 }
 
