@@ -14,13 +14,7 @@ use crate::{
 };
 use futures_util::{FutureExt, future::join_all};
 use serde_json::Value;
-use std::{
-    collections::{BTreeMap, HashMap},
-    fmt,
-    panic::AssertUnwindSafe,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, fmt, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use thiserror::Error;
 
 /// How long a server may take to start, before it counts as unavailable.
@@ -105,16 +99,12 @@ pub enum RegistryError {
 /// The servers linked into this program, and those added by hand.
 #[derive(Default)]
 pub struct Registry {
-    servers: Vec<Started>,
-    offered: Vec<Arc<Server>>,
+    servers: BTreeMap<&'static str, (&'static ServerDefinition, Arc<Server>)>,
+    /// In the order in which the servers were added, as are the tools, resources and prompts.
+    states: Vec<Result<Box<Instance>, Unavailable>>,
     tools: Vec<(usize, &'static ToolDefinition)>,
     resources: Vec<(usize, &'static ResourceDefinition, Check)>,
     prompts: Vec<(usize, &'static PromptDefinition, Check)>,
-}
-
-struct Started {
-    definition: &'static ServerDefinition,
-    state: Result<Box<Instance>, Unavailable>,
 }
 
 impl Registry {
@@ -148,20 +138,19 @@ impl Registry {
     /// # });
     /// ```
     pub async fn linked(environment: &Environment) -> Result<Self, RegistryError> {
-        let linked: Vec<&Linked> = inventory::iter::<Linked>.into_iter().collect();
-        let mut locations: HashMap<&str, Location> = HashMap::new();
-        for it in &linked {
-            let Linked { definition, .. } = it;
-            if let Some(first) = locations.insert(definition.name, definition.location) {
-                return Err(duplicate(first, definition));
+        let mut linked: Vec<&Linked> = inventory::iter::<Linked>.into_iter().collect();
+        linked.sort_by_key(|it| it.definition.name);
+        for (first, second) in linked.iter().zip(linked.iter().skip(1)) {
+            if first.definition.name == second.definition.name {
+                return Err(duplicate(first.definition.location, second.definition));
             }
         }
         let states = join_all(linked.iter().map(|it| start(it, environment))).await;
-        let servers = linked.iter().zip(states).map(|(it, state)| Started {
-            definition: it.definition,
-            state,
-        });
-        Self::of(servers.collect())
+        let mut registry = Self::default();
+        for (it, state) in linked.iter().zip(states) {
+            registry.add(it.definition, state)?;
+        }
+        Ok(registry)
     }
 
     /// Makes a registry without any server.
@@ -171,34 +160,24 @@ impl Registry {
 
     /// Adds a server that the program made itself.
     pub fn with<S: ToolServer>(mut self, server: S) -> Result<Self, RegistryError> {
-        let definition = S::DEFINITION;
-        if let Some(first) = self.definitions().find(|it| it.name == definition.name) {
-            return Err(duplicate(first.location, definition));
-        }
-        self.servers.push(Started {
-            definition,
-            state: Ok(Box::new(server)),
-        });
-        Self::of(self.servers)
+        self.add(S::DEFINITION, Ok(Box::new(server)))?;
+        Ok(self)
     }
 
     /// Returns the definitions of all servers, by name.
     pub fn definitions(&self) -> impl Iterator<Item = &'static ServerDefinition> {
-        self.servers.iter().map(|it| it.definition)
+        self.servers.values().map(|(definition, _)| *definition)
     }
 
-    fn of(mut servers: Vec<Started>) -> Result<Self, RegistryError> {
-        servers.sort_by_key(|it| it.definition.name);
-        let mut registry = Self::default();
-        for (index, server) in servers.iter().enumerate() {
-            registry.offer(index, server)?;
+    fn add(
+        &mut self,
+        definition: &'static ServerDefinition,
+        state: Result<Box<Instance>, Unavailable>,
+    ) -> Result<(), RegistryError> {
+        if let Some((first, _)) = self.servers.get(definition.name) {
+            return Err(duplicate(first.location, definition));
         }
-        registry.servers = servers;
-        Ok(registry)
-    }
-
-    fn offer(&mut self, index: usize, server: &Started) -> Result<(), RegistryError> {
-        let definition = server.definition;
+        let index = self.states.len();
         let name: Arc<str> = definition.name.into();
         let unusable = |item: String| {
             move |source| RegistryError::Schema {
@@ -215,31 +194,38 @@ impl Registry {
         }
         let mut resources = Vec::new();
         for it in definition.resources {
-            let check = text_check(it.arguments).map_err(unusable(it.uri.to_owned()))?;
-            resources.push(Arc::new(resource(it, name.clone(), self.resources.len())));
+            let (check, variables) =
+                to_fill_in(it.arguments).map_err(unusable(it.uri.to_owned()))?;
+            let resource = resource(it, name.clone(), variables, self.resources.len());
+            resources.push(Arc::new(resource));
             self.resources.push((index, it, check));
         }
         let mut prompts = Vec::new();
         for it in definition.prompts {
-            let check = text_check(it.arguments).map_err(unusable(it.name.to_owned()))?;
-            prompts.push(Arc::new(prompt(it, name.clone(), self.prompts.len())));
+            let (check, arguments) =
+                to_fill_in(it.arguments).map_err(unusable(it.name.to_owned()))?;
+            let prompt = prompt(it, name.clone(), arguments, self.prompts.len());
+            prompts.push(Arc::new(prompt));
             self.prompts.push((index, it, check));
         }
-        self.offered.push(Arc::new(Server {
+        let server = Server {
             name: definition.name.to_owned(),
             version: definition.version.to_owned(),
             description: definition.description.to_owned(),
-            unavailable: server.state.as_ref().err().cloned(),
+            unavailable: state.as_ref().err().cloned(),
             tools,
             resources,
             prompts,
-        }));
+        };
+        self.servers
+            .insert(definition.name, (definition, Arc::new(server)));
+        self.states.push(state);
         Ok(())
     }
 
     /// The state of a server; a call of one that could not start gets the reason.
     fn instance(&self, server: usize) -> Result<&Instance, ToolError> {
-        match &self.servers[server].state {
+        match &self.states[server] {
             Ok(instance) => Ok(&**instance),
             Err(unavailable) => Err(unavailable.reason.clone().into()),
         }
@@ -248,7 +234,7 @@ impl Registry {
 
 impl Provider for Registry {
     fn servers(&self) -> Vec<Arc<Server>> {
-        self.offered.clone()
+        self.servers.values().map(|(_, it)| it.clone()).collect()
     }
 
     fn call<'a>(
@@ -380,7 +366,12 @@ fn tool(definition: &ToolDefinition, server: Arc<str>, index: usize) -> Result<T
     })
 }
 
-fn resource(definition: &ResourceDefinition, server: Arc<str>, index: usize) -> Resource {
+fn resource(
+    definition: &ResourceDefinition,
+    server: Arc<str>,
+    variables: Vec<PromptArgument>,
+    index: usize,
+) -> Resource {
     Resource {
         server,
         uri: definition.uri.to_owned(),
@@ -388,38 +379,42 @@ fn resource(definition: &ResourceDefinition, server: Arc<str>, index: usize) -> 
         title: definition.title.map(str::to_owned),
         description: definition.description.to_owned(),
         mime_type: definition.mime_type.map(str::to_owned),
-        variables: to_fill_in(definition.arguments),
+        variables,
         index,
     }
 }
 
-fn prompt(definition: &PromptDefinition, server: Arc<str>, index: usize) -> Prompt {
+fn prompt(
+    definition: &PromptDefinition,
+    server: Arc<str>,
+    arguments: Vec<PromptArgument>,
+    index: usize,
+) -> Prompt {
     Prompt {
         server,
         name: definition.name.to_owned(),
         title: definition.title.map(str::to_owned),
         description: definition.description.to_owned(),
-        arguments: to_fill_in(definition.arguments),
+        arguments,
         index,
     }
 }
 
-fn to_fill_in(definitions: &[ArgumentDefinition]) -> Vec<PromptArgument> {
-    let (schema, _) = schema::arguments(definitions);
+/// Returns how arguments that come as text are checked, and what is offered of them.
+fn to_fill_in(
+    definitions: &[ArgumentDefinition],
+) -> Result<(Check, Vec<PromptArgument>), SchemaError> {
+    let (schema, rules) = schema::arguments(definitions);
     let arguments = definitions.iter().map(|it| PromptArgument {
         name: it.name.to_owned(),
         description: it.description.to_owned(),
         required: it.required,
         values: schema::values_of(&schema["properties"][it.name]),
     });
-    arguments.collect()
-}
-
-fn text_check(definitions: &'static [ArgumentDefinition]) -> Result<Check, SchemaError> {
-    let (schema, rules) = schema::arguments(definitions);
+    let arguments = arguments.collect();
     let check = Check::new(Arc::new(schema), rules)?;
     check.check_defaults()?;
-    Ok(check)
+    Ok((check, arguments))
 }
 
 /// Makes the JSON of arguments that came as text (variables of a URI, arguments of a prompt): each becomes what its

@@ -2,9 +2,15 @@
 
 use crate::host::{context, limits, recorded};
 use expect_test::{Expect, expect};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use std::{
+    borrow::Cow,
+    sync::atomic::{AtomicU32, AtomicUsize, Ordering},
+};
 use tool_runtime::{
-    Environment, MissingVariable, Provider as _, Registry, RegistryError, Server, ToolError,
-    tool_server,
+    Dispatcher, Environment, MissingVariable, Provider as _, Registry, RegistryError, Server,
+    ToolError, tool_server,
 };
 
 struct Keyed {
@@ -72,7 +78,7 @@ impl Sour {
 
 #[derive(Default)]
 struct Ready {
-    calls: std::sync::atomic::AtomicU32,
+    calls: AtomicU32,
 }
 
 /// Is always there.
@@ -81,9 +87,7 @@ impl Ready {
     /// Count the calls.
     #[tool]
     fn count(&self) -> String {
-        let before = self
-            .calls
-            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let before = self.calls.fetch_add(1, Ordering::Relaxed);
         format!("{}", before + 1)
     }
 }
@@ -98,6 +102,46 @@ mod plain {
     /// Come first in the alphabet, and second in the source.
     #[tool]
     pub(super) fn ant() {}
+}
+
+/// A text that counts how often it is described.
+#[derive(Deserialize)]
+struct Counted(String);
+
+static DESCRIBED: AtomicUsize = AtomicUsize::new(0);
+
+impl JsonSchema for Counted {
+    fn schema_name() -> Cow<'static, str> {
+        "Counted".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        DESCRIBED.fetch_add(1, Ordering::Relaxed);
+        json_schema!({ "type": "string" })
+    }
+}
+
+struct Counting;
+
+#[tool_server(name = "counting", version = "1.0.0", manual)]
+impl Counting {
+    /// Take it as a tool.
+    #[tool]
+    fn tool(it: Counted) -> String {
+        it.0
+    }
+
+    /// Take it from a URI.
+    #[resource(uri = "counting://{it}")]
+    fn resource(it: Counted) -> String {
+        it.0
+    }
+
+    /// Take it from a person.
+    #[prompt]
+    fn prompt(it: Counted) -> String {
+        it.0
+    }
 }
 
 async fn linked(variables: &[(&str, &str)]) -> Registry {
@@ -350,4 +394,12 @@ fn an_environment_shows_only_names() {
     expect!["the environment variable `EMPTY` is not set"].assert_eq(&missing.to_string());
     let all: Vec<_> = environment.iter().collect();
     assert_eq!(all, [("EMPTY", ""), ("TOKEN", "secret")]);
+}
+
+#[test]
+fn what_is_added_later_does_not_describe_anything_again() {
+    let registry = Registry::empty().with(Counting).unwrap();
+    let registry = registry.with(Ready::default()).unwrap();
+    Dispatcher::new(registry).unwrap();
+    assert_eq!(DESCRIBED.load(Ordering::Relaxed), 3);
 }
