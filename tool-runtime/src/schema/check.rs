@@ -70,7 +70,7 @@ pub struct SchemaError {
 pub struct Repaired {
     /// The arguments as JSON.
     pub json: String,
-    /// Which places were changed: JSON pointers.
+    /// Which places were changed or left out: JSON pointers.
     pub paths: Vec<String>,
 }
 
@@ -123,6 +123,7 @@ impl Check {
     }
 
     /// Takes arguments that are right as they are, completed with the defaults; `None` sends them to [`Check::repair`].
+    /// `null` for an argument that may be left out is right: it says no more than leaving it out.
     pub fn accept<'a>(&'a self, json: &'a str) -> Option<Arguments<'a>> {
         let mut arguments = if self.closed {
             let names = self.properties.iter().map(|it| it.name.as_str());
@@ -161,8 +162,9 @@ impl Check {
         Some(arguments)
     }
 
-    /// Repairs what is plainly meant (a list, an object or a number sent as text, where the schema wants the real
-    /// thing; a whole number written as a fraction; `null` for what may be left out), or says everything that is wrong.
+    /// Repairs what is plainly meant (a list, an object, a number or a boolean sent as text, where the schema wants the
+    /// real thing; a whole number written as a fraction; `null` for what may be left out), or says everything that is
+    /// wrong.
     pub fn repair(&self, json: &str) -> Result<Repaired, Vec<Violation>> {
         let mut value: Value = serde_json::from_str(json).map_err(|error| {
             let message = format!("the arguments are not JSON: {error}");
@@ -320,13 +322,18 @@ fn mend(
             object.retain(|name, value| {
                 let own = properties.and_then(|it| it.get(name));
                 let is_required = || strings(schema.get("required")).any(|it| it == name);
-                !value.is_null() || own.is_none_or(|it| is_required() || allows_null(it))
+                let is_kept =
+                    !value.is_null() || own.is_none_or(|it| is_required() || allows_null(it));
+                if !is_kept {
+                    paths.push(format!("{path}/{}", escaped(name)));
+                }
+                is_kept
             });
             for (name, value) in object {
                 let own = properties.and_then(|it| it.get(name)).or(others);
                 if let Some(schema) = own {
                     path.push('/');
-                    path.push_str(&name.replace('~', "~0").replace('/', "~1"));
+                    path.push_str(&escaped(name));
                     mend(value, schema, root, path, paths);
                     path.truncate(length);
                 }
@@ -345,6 +352,11 @@ fn mend(
         }
         _ => {}
     }
+}
+
+/// Spells a name as a part of a JSON pointer.
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
 }
 
 /// Follows a local `$ref`, and the only branch that isn't `null`; several in a row end somewhere, or nowhere.

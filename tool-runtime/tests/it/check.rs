@@ -239,7 +239,7 @@ fn null_for_an_optional_argument_is_absence() {
         r#"{"a":null,"b":null,"c":"3"}"#,
         expect![[r#"
             None None 3
-            repaired /c"#]],
+            repaired /a /b /c"#]],
     );
     check(
         "forms",
@@ -275,12 +275,16 @@ fn null_for_an_optional_field_is_absence_too() {
     check(
         "guests",
         r#"{"guests":[{"name":"Ana","seats":null,"allergies":null,"address":null}]}"#,
-        expect![[r#"[Guest { name: "Ana", seats: 0, allergies: None, address: None }]"#]],
+        expect![[r#"
+            [Guest { name: "Ana", seats: 0, allergies: None, address: None }]
+            repaired /guests/0/seats"#]],
     );
     check(
         "guest",
         r#"{"name":"Ana","seats":null,"allergies":null,"address":null}"#,
-        expect![[r#"Guest { name: "Ana", seats: 0, allergies: None, address: None }"#]],
+        expect![[r#"
+            Guest { name: "Ana", seats: 0, allergies: None, address: None }
+            repaired /seats"#]],
     );
 }
 
