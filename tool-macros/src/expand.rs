@@ -419,6 +419,11 @@ fn rules(argument: &Argument) -> TokenStream {
         Rule::Header(it) => quote!(__rt::Rule::Header(#it)),
     });
     let rules = quote!(&[#(#rules),*]);
+    let is_ranged = argument
+        .rules
+        .iter()
+        .any(Rule::is_of_range)
+        .then(|| quote_spanned!(ty.span()=> __rt::ranged::<#ty>()));
     let is_text = argument
         .is_text
         .then(|| quote_spanned!(ty.span()=> __rt::text::<#ty>()));
@@ -426,7 +431,11 @@ fn rules(argument: &Argument) -> TokenStream {
         let ty = &argument.sent;
         quote_spanned!(ty.span()=> __rt::in_header::<#ty>())
     });
-    let checks: Vec<TokenStream> = is_text.into_iter().chain(in_header).collect();
+    let checks: Vec<TokenStream> = is_ranged
+        .into_iter()
+        .chain(is_text)
+        .chain(in_header)
+        .collect();
     if checks.is_empty() {
         rules
     } else {

@@ -270,6 +270,14 @@ pub trait Measured {
     const MEASURE: crate::definition::Measure;
 }
 
+/// A type that `#[arg(range = …)]` can bound.
+#[diagnostic::on_unimplemented(
+    message = "`range` can't bound a `{Self}`",
+    label = "not a number",
+    note = "`range` is for numbers; for text, lists, sets and maps write `length`"
+)]
+pub trait Ranged {}
+
 /// A type that `#[arg(pattern = …)]` and `#[arg(format = …)]` can look at.
 #[diagnostic::on_unimplemented(
     message = "`pattern` and `format` are for text, not for a `{Self}`",
@@ -296,6 +304,16 @@ macro_rules! measured {
 measured!(Characters: [] String, [] Box<str>, [] std::sync::Arc<str>, [] Cow<'static, str>, [] std::path::PathBuf);
 measured!(Items: [T] Vec<T>, [T] Box<[T]>, [T] std::collections::VecDeque<T>, [T] BTreeSet<T>, [T, S] HashSet<T, S>);
 measured!(Entries: [K, V] BTreeMap<K, V>, [K, V, S] HashMap<K, V, S>, [] serde_json::Map<String, serde_json::Value>);
+
+macro_rules! ranged {
+    ($($integer:ty),*) => {$(
+        impl Ranged for $integer {}
+        impl Ranged for std::num::NonZero<$integer> {}
+    )*};
+}
+ranged!(u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize);
+impl Ranged for f32 {}
+impl Ranged for f64 {}
 
 macro_rules! text {
     ($($type:ty),*) => {$(impl Text for $type {})*};

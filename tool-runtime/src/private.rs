@@ -1,7 +1,7 @@
 //! For generated code only; not public API.
 
 pub use crate::{
-    argument::{Arguments, InHeader, Measured, Sent, Text, argument},
+    argument::{Arguments, InHeader, Measured, Ranged, Sent, Text, argument},
     context::{Context, Lend},
     definition::{
         Annotations, ArgumentDefinition, BoxFuture, Format, Input, Instance, Linked, Location,
@@ -113,6 +113,9 @@ impl<T: From<&'static str>> MadeOfText for T {}
 pub fn made_of<T: MadeOfText>(text: &'static str) -> T {
     T::from(text)
 }
+
+/// Asserts at compile time that a range can bound a type.
+pub const fn ranged<T: Ranged>() {}
 
 /// Asserts at compile time that a type is text.
 pub const fn text<T: Text + ?Sized>() {}
