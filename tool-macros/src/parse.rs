@@ -17,19 +17,20 @@ use syn::{FnArg, Ident, ItemImpl, LitStr, Type, ext::IdentExt};
 /// Returns the server, if enough of it is known to speak of one. What is wrong with it is in the errors.
 pub fn server(attr: TokenStream, source: &mut Source, errors: &Errors) -> Option<Server> {
     let whole = attr.clone();
+    let is_body_read = errors.is_empty();
+    let errors_before = errors.count();
     let Header {
         name,
         version,
         manual,
         start,
     } = attributes::header(attr, errors);
-    match &name {
-        Some(name) => names::check_server(name, errors),
-        None if !errors.is_empty() => {}
-        None => errors.at(&whole, NAME_AND_VERSION),
-    }
-    if name.is_some() && version.is_none() && errors.is_empty() {
+    // A word that isn't understood may be the one that is missing.
+    if errors.count() == errors_before && (name.is_none() || version.is_none()) {
         errors.at(&whole, NAME_AND_VERSION);
+    }
+    if let Some(name) = &name {
+        names::check_server(name, errors);
     }
 
     let home = home(&source.shell, errors);
@@ -40,6 +41,7 @@ pub fn server(attr: TokenStream, source: &mut Source, errors: &Errors) -> Option
         },
         lifetimes,
     };
+    let errors_before_items = errors.count();
     let mut constants = Vec::new();
     let mut items = Vec::new();
     let mut is_empty = true;
@@ -65,7 +67,9 @@ pub fn server(attr: TokenStream, source: &mut Source, errors: &Errors) -> Option
             items.push(item);
         }
     }
-    if is_empty && errors.is_empty() {
+    // What isn't understood may be what was to be marked.
+    let is_understood = is_body_read && errors.count() == errors_before_items;
+    if is_empty && is_understood && home.is_some() {
         errors.at(
             &whole,
             "this server is empty: mark a function with `#[tool]`, `#[resource]` or `#[prompt]`",
