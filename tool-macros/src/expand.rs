@@ -143,11 +143,12 @@ fn start(server: &Server) -> Option<TokenStream> {
         (Start::Default, Home::Type(ty)) => {
             Some(quote_spanned!(ty.span()=> __rt::start_default::<#ty>))
         }
-        (Start::Function(word), Home::Type(ty)) => {
+        (Start::Function { word, is_async }, Home::Type(ty)) => {
             let environment = Ident::new("environment", Span::mixed_site());
             let function = Ident::new("start", word.span());
+            let wait = is_async.then(|| quote_spanned!(word.span()=> .await));
             let started = quote_spanned! {word.span()=>
-                __rt::Box::pin(async move { __rt::started::<#ty, _>(<#ty>::#function(#environment).await) })
+                __rt::Box::pin(async move { __rt::started::<#ty, _>(<#ty>::#function(#environment) #wait) })
             };
             Some(quote! {{
                 fn __start(#environment: &__rt::Environment) -> __rt::Started<'_> {

@@ -177,13 +177,17 @@ fn start_of_type(
             Start::Manual
         }
         (None, Some(start)) => {
-            if !source.has_function(is_start) {
+            let function = source.function(is_start);
+            if function.is_none() {
                 errors.at(
                     &start,
-                    "this needs a function of the `impl` that makes the server: `async fn start(environment: &Environment) -> Result<Self, ToolError>`",
+                    "this needs a function of the `impl` that makes the server: `fn start(environment: &Environment) -> Result<Self, ToolError>`, which may be `async`",
                 );
             }
-            Start::Function(start)
+            Start::Function {
+                word: start,
+                is_async: function.is_some_and(|it| it.signature.asyncness.is_some()),
+            }
         }
     }
 }
@@ -194,10 +198,7 @@ fn is_start(function: &Function) -> bool {
         Some(FnArg::Typed(it)) => matches!(spelling::plain(&it.ty), Type::Reference(_)),
         _ => false,
     };
-    signature.ident == "start"
-        && signature.asyncness.is_some()
-        && signature.inputs.len() == 1
-        && takes_one_reference
+    signature.ident == "start" && signature.inputs.len() == 1 && takes_one_reference
 }
 
 /// Names are unique among the tools, the resources and the prompts of a server, and so are URIs.

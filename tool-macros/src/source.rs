@@ -67,10 +67,11 @@ impl Source {
         })
     }
 
-    pub fn has_function(&self, is_meant: impl Fn(&Function) -> bool) -> bool {
-        self.members
-            .iter()
-            .any(|it| matches!(it, Member::Function(it) if is_meant(it)))
+    pub fn function(&self, is_meant: impl Fn(&Function) -> bool) -> Option<&Function> {
+        self.members.iter().find_map(|it| match it {
+            Member::Function(it) if is_meant(it) => Some(&**it),
+            _ => None,
+        })
     }
 
     /// Returns the item again, with more at the end of its body.

@@ -311,7 +311,9 @@ macro_rules! ranged {
         impl Ranged for std::num::NonZero<$integer> {}
     )*};
 }
-ranged!(u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize);
+ranged!(
+    u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize
+);
 impl Ranged for f32 {}
 impl Ranged for f64 {}
 

@@ -83,7 +83,7 @@ pub trait ToolServer: Any + Send + Sync {
     message = "`{Self}` can't be registered automatically, because it has no `Default`",
     label = "the registry doesn't know how to create this server",
     note = "implement `Default` for `{Self}`, or write `#[tool_server(.., manual)]` and add the instance with `Registry::with`",
-    note = "a server that needs the environment has `async fn start(environment: &Environment)` and says `#[tool_server(.., start)]`"
+    note = "a server that needs the environment has `fn start(environment: &Environment)` and says `#[tool_server(.., start)]`"
 )]
 pub trait SelfStarting: Sized {
     /// Makes the server.

@@ -194,8 +194,10 @@ async fn the_text_of_a_resource_is_cut_too() {
     expect![[r#"
         too l
 
-        [cut after 5 of 8 bytes; to read on, call `read_result` with {"handle":"…","offset":5}]"#]].assert_eq(&without_handle(text));
-    expect!["attach = talker/attach by `codex`, 0 ms, 19 bytes, cut of 8: done"].assert_eq(&recorder.line());
+        [cut after 5 of 8 bytes; to read on, call `read_result` with {"handle":"…","offset":5}]"#]]
+    .assert_eq(&without_handle(text));
+    expect!["attach = talker/attach by `codex`, 0 ms, 19 bytes, cut of 8: done"]
+        .assert_eq(&recorder.line());
 }
 
 #[tokio::test(start_paused = true)]

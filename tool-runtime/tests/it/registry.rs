@@ -19,8 +19,7 @@ struct Keyed {
 
 #[tool_server(name = "keyed", version = "1.2.3", start)]
 impl Keyed {
-    #[expect(clippy::unused_async, reason = "`start` is async")]
-    async fn start(environment: &Environment) -> Result<Self, ToolError> {
+    fn start(environment: &Environment) -> Result<Self, ToolError> {
         let key = environment.required("KEYED_API_KEY")?.to_owned();
         Ok(Self { key })
     }
@@ -49,9 +48,10 @@ struct Panicking;
 
 #[tool_server(name = "panicking", version = "1.0.0", start)]
 impl Panicking {
-    #[expect(clippy::unused_async, reason = "`start` is async")]
-    async fn start(environment: &Environment) -> Result<Self, ToolError> {
-        assert!(environment.get("CALM").is_some(), "not calm");
+    fn start(environment: &Environment) -> Result<Self, ToolError> {
+        let calm = environment.required("CALM");
+        assert!(calm.is_ok(), "not calm");
+        calm?;
         Ok(Self)
     }
 
