@@ -43,11 +43,7 @@ pub struct ApiGateway {
 #[tool_server(name = "api-gateway", version = "1.0.0", start)]
 impl ApiGateway {
     /// Makes the server. Every `API_GATEWAY_<NAME>_URL` adds the service `<name>`.
-    #[expect(
-        clippy::unused_async,
-        reason = "`start` is async for servers that connect"
-    )]
-    pub async fn start(environment: &Environment) -> Result<Self, StartError> {
+    pub fn start(environment: &Environment) -> Result<Self, StartError> {
         Ok(Self {
             clients: Clients::new(TIMEOUT)?,
             services: services(environment)?,

@@ -27,11 +27,7 @@ pub struct FileUtils {
 #[tool_server(name = "file-utils", version = "1.0.0", start)]
 impl FileUtils {
     /// Makes the server. The folder is `FILE_UTILS_ROOT`, or the one in which the program was started.
-    #[expect(
-        clippy::unused_async,
-        reason = "`start` is async for servers that connect"
-    )]
-    pub async fn start(environment: &Environment) -> Result<Self, StartError> {
+    pub fn start(environment: &Environment) -> Result<Self, StartError> {
         let root = environment.get(ROOT_VARIABLE).unwrap_or(".");
         Ok(Self {
             root: Root::new(root)?,

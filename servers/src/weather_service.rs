@@ -28,11 +28,7 @@ pub struct WeatherService {
 #[tool_server(name = "weather-service", version = "1.0.0", start)]
 impl WeatherService {
     /// Makes the server. The public Open-Meteo is asked unless `OPEN_METEO_URL` names another.
-    #[expect(
-        clippy::unused_async,
-        reason = "`start` is async for servers that connect"
-    )]
-    pub async fn start(environment: &Environment) -> Result<Self, StartError> {
+    pub fn start(environment: &Environment) -> Result<Self, StartError> {
         let base = environment.get(URL_VARIABLE).unwrap_or(PUBLIC_SERVER);
         Ok(Self {
             clients: Clients::new(TIMEOUT)?,

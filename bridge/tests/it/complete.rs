@@ -48,8 +48,7 @@ pub(crate) struct Library;
 #[tool_server(name = "library", version = "1.0.0", start)]
 impl Library {
     /// Opens it.
-    #[expect(clippy::unused_async, reason = "`start` is async")]
-    pub(crate) async fn start(environment: &Environment) -> Result<Self, ToolError> {
+    pub(crate) fn start(environment: &Environment) -> Result<Self, ToolError> {
         environment.required("LIBRARY")?;
         Ok(Self)
     }

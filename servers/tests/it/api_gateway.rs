@@ -18,20 +18,17 @@ use tool_runtime::{Environment, Json};
 
 const TOKEN: &str = "tok/en-0123456789";
 
-async fn gateway<const N: usize>(variables: [(&str, &str); N]) -> ApiGateway {
-    ApiGateway::start(&Environment::new(variables))
-        .await
-        .unwrap()
+fn gateway<const N: usize>(variables: [(&str, &str); N]) -> ApiGateway {
+    ApiGateway::start(&Environment::new(variables)).unwrap()
 }
 
 /// A gateway with one service `demo`, which has a token and allows everything.
-async fn demo(url: &str) -> ApiGateway {
+fn demo(url: &str) -> ApiGateway {
     gateway([
         ("API_GATEWAY_DEMO_URL", url),
         ("API_GATEWAY_DEMO_TOKEN", TOKEN),
         ("API_GATEWAY_DEMO_METHODS", "GET,HEAD,POST,PUT,PATCH,DELETE"),
     ])
-    .await
 }
 
 async fn call(gateway: &ApiGateway, method: Method, path: &str) -> Result<Answer, CallError> {
@@ -68,7 +65,7 @@ async fn fixed(
     let body = body.into();
     let router = Router::new()
         .fallback(move || async move { (status, [(CONTENT_TYPE, content_type)], body) });
-    demo(&loopback::serve(router).await).await
+    demo(&loopback::serve(router).await)
 }
 
 fn check(value: impl serde::Serialize, expected: &Expect) {
@@ -77,7 +74,7 @@ fn check(value: impl serde::Serialize, expected: &Expect) {
 
 #[tokio::test]
 async fn no_services() {
-    let gateway = gateway([]).await;
+    let gateway = gateway([]);
     check(
         gateway.list_services().0,
         &expect![[r#"
@@ -102,8 +99,7 @@ async fn services_of_the_environment() {
         ("API_GATEWAY_OFF_URL", ""),
         ("API_GATEWAY_KEY", "of something else"),
         ("HOME", "/root"),
-    ])
-    .await;
+    ]);
     check(
         gateway.list_services().0,
         &expect![[r#"
@@ -148,7 +144,7 @@ async fn services_of_the_environment() {
 #[tokio::test]
 async fn what_is_sent() {
     let url = loopback::serve(echo()).await;
-    let gateway = demo(&format!("{url}/base/")).await;
+    let gateway = demo(&format!("{url}/base/"));
     let query = BTreeMap::from([
         ("page".to_owned(), Scalar::Number(2.into())),
         ("q".to_owned(), Scalar::Text("a&b=ç".to_owned())),
@@ -207,7 +203,7 @@ async fn token_is_sent_but_never_shown() {
         (status, [(CONTENT_TYPE, content_type)], body)
     }))
     .await;
-    let gateway = demo(&url).await;
+    let gateway = demo(&url);
     for path in ["/text", "/error", "/header", "/json", "/long"] {
         let shown = match call(&gateway, Method::Get, path).await {
             Ok(answer) => format!("{answer:?}"),
@@ -225,7 +221,7 @@ async fn token_is_sent_but_never_shown() {
 #[tokio::test]
 async fn paths_stay_below_the_service() {
     let url = loopback::serve(echo()).await;
-    let gateway = demo(&format!("{url}/base")).await;
+    let gateway = demo(&format!("{url}/base"));
     for (path, sent) in [
         ("/", "/base/"),
         ("/a", "/base/a"),
@@ -247,7 +243,7 @@ async fn paths_stay_below_the_service() {
 #[tokio::test]
 async fn paths_that_are_refused() {
     // Nobody listens there: nothing must be sent.
-    let gateway = demo(&format!("{}/base", loopback::nobody().await)).await;
+    let gateway = demo(&format!("{}/base", loopback::nobody().await));
     let mut refused = String::new();
     for path in [
         "",
@@ -388,7 +384,7 @@ async fn redirects_are_not_followed() {
             [(LOCATION, "http://169.254.169.254/latest")],
         )
     });
-    let gateway = demo(&loopback::serve(router).await).await;
+    let gateway = demo(&loopback::serve(router).await);
     let error = call(&gateway, Method::Get, "/").await;
     check_error(
         error.unwrap_err(),
@@ -400,7 +396,7 @@ async fn redirects_are_not_followed() {
 
 #[tokio::test]
 async fn no_answer() {
-    let gateway = demo(&loopback::nobody().await).await;
+    let gateway = demo(&loopback::nobody().await);
     let error = call(&gateway, Method::Post, "/orders").await;
     check_error(
         error.unwrap_err(),
@@ -418,7 +414,7 @@ async fn no_answer() {
         let begun = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbegun";
         socket.write_all(begun).await.unwrap();
     });
-    let error = call(&demo(&url).await, Method::Get, "/").await;
+    let error = call(&demo(&url), Method::Get, "/").await;
     check_error(
         error.unwrap_err(),
         &expect![
@@ -429,7 +425,7 @@ async fn no_answer() {
 
 #[tokio::test]
 async fn bodies_only_where_they_belong() {
-    let gateway = demo(&loopback::nobody().await).await;
+    let gateway = demo(&loopback::nobody().await);
     let answer = gateway.call_service(
         "demo".into(),
         Method::Get,
@@ -448,58 +444,58 @@ fn proxies_are_for_the_world() {
     loopback::passes_with_proxy("api_gateway::what_is_sent");
 }
 
-#[tokio::test]
-async fn bad_settings() {
-    let start = async |variables: &[(&str, &str)]| {
+#[test]
+fn bad_settings() {
+    let start = |variables: &[(&str, &str)]| {
         let environment = Environment::new(variables.iter().copied());
-        ApiGateway::start(&environment).await.unwrap_err()
+        ApiGateway::start(&environment).unwrap_err()
     };
-    let url = async |url| start(&[("API_GATEWAY_A_URL", url)]).await;
+    let url = |url| start(&[("API_GATEWAY_A_URL", url)]);
     check_error(
-        url("orders").await,
+        url("orders"),
         &expect![
             "`API_GATEWAY_A_URL` is not a base URL like `https://api.example.com/v1`: relative URL without a base"
         ],
     );
     check_error(
-        url("http://orders.example").await,
+        url("http://orders.example"),
         &expect![
             "`API_GATEWAY_A_URL` is not a base URL like `https://api.example.com/v1`: `http` is only allowed to this machine; use `https`"
         ],
     );
     check_error(
-        url("file:///etc").await,
+        url("file:///etc"),
         &expect![
             "`API_GATEWAY_A_URL` is not a base URL like `https://api.example.com/v1`: the scheme `file` is not HTTP"
         ],
     );
     check_error(
-        url("https://me:secret@orders.example").await,
+        url("https://me:secret@orders.example"),
         &expect![
             "`API_GATEWAY_A_URL` is not a base URL like `https://api.example.com/v1`: it can't hold a user or password; use the variable `…_TOKEN`"
         ],
     );
     check_error(
-        url("https://orders.example/?key=1").await,
+        url("https://orders.example/?key=1"),
         &expect![
             "`API_GATEWAY_A_URL` is not a base URL like `https://api.example.com/v1`: a base URL has no `?` and no `#`"
         ],
     );
 
     let good = ("API_GATEWAY_A_URL", "https://a.example");
-    let methods = start(&[good, ("API_GATEWAY_A_METHODS", "GET,FETCH")]).await;
+    let methods = start(&[good, ("API_GATEWAY_A_METHODS", "GET,FETCH")]);
     check_error(
         methods,
         &expect![
             "`API_GATEWAY_A_METHODS` must be a list like `GET,POST`: `FETCH` is no method; use `GET`, `HEAD`, `POST`, `PUT`, `PATCH`, `DELETE`"
         ],
     );
-    let token = start(&[good, ("API_GATEWAY_A_TOKEN", "sec\nret")]).await;
+    let token = start(&[good, ("API_GATEWAY_A_TOKEN", "sec\nret")]);
     check_error(
         token,
         &expect!["`API_GATEWAY_A_TOKEN` holds characters that can't be in an HTTP header"],
     );
-    let token = start(&[("API_GATEWAY_B_TOKEN", "secret")]).await;
+    let token = start(&[("API_GATEWAY_B_TOKEN", "secret")]);
     check_error(
         token,
         &expect!["`API_GATEWAY_B_TOKEN` is set, but `API_GATEWAY_B_URL` is not"],

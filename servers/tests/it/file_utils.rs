@@ -14,13 +14,13 @@ struct Fixture {
 }
 
 impl Fixture {
-    async fn new() -> Self {
+    fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("secret"), "outside\n").unwrap();
         let root = folder.path().join("root");
         fs::create_dir_all(root.join("sub")).unwrap();
         fs::write(root.join("sub/two"), "one\ntwo\n").unwrap();
-        let server = start(&root).await;
+        let server = start(&root);
         Self { folder, server }
     }
 
@@ -54,16 +54,14 @@ impl Fixture {
     }
 }
 
-async fn start(root: &Path) -> FileUtils {
+fn start(root: &Path) -> FileUtils {
     let root = root.to_str().unwrap();
-    FileUtils::start(&Environment::new([(ROOT_VARIABLE, root)]))
-        .await
-        .unwrap()
+    FileUtils::start(&Environment::new([(ROOT_VARIABLE, root)])).unwrap()
 }
 
 #[tokio::test]
 async fn lines_and_bytes() {
-    let fixture = Fixture::new().await;
+    let fixture = Fixture::new();
     for (text, lines) in [
         ("", 0),
         ("\n", 1),
@@ -84,7 +82,7 @@ async fn lines_and_bytes() {
 
 #[tokio::test]
 async fn paths_inside() {
-    let fixture = Fixture::new().await;
+    let fixture = Fixture::new();
     let absolute = fixture.root().join("sub/two").display().to_string();
     for path in ["sub/two", "./sub/./two", "sub//two", &absolute] {
         assert_eq!(fixture.count(path).await, Ok((2, 8)), "{path}");
@@ -93,7 +91,7 @@ async fn paths_inside() {
 
 #[tokio::test]
 async fn paths_outside() {
-    let fixture = Fixture::new().await;
+    let fixture = Fixture::new();
     expect!["`../secret` is outside of `TEMP/root`, and only files inside can be read; give a path relative to that folder, without `..`"].assert_eq(&fixture.error("../secret").await);
     let secret = fixture.folder.path().join("secret").display().to_string();
     let beside = format!("{}-beside/file", fixture.root().display());
@@ -120,7 +118,7 @@ async fn paths_outside() {
 
 #[tokio::test]
 async fn paths_that_are_no_files() {
-    let fixture = Fixture::new().await;
+    let fixture = Fixture::new();
     expect!["`missing` can't be read: No such file or directory (os error 2)"]
         .assert_eq(&fixture.error("missing").await);
     expect!["`sub` is a folder; only regular files can be read"]
@@ -137,7 +135,7 @@ async fn paths_that_are_no_files() {
 async fn links() {
     use std::os::unix::fs::symlink;
 
-    let fixture = Fixture::new().await;
+    let fixture = Fixture::new();
     let root = fixture.root();
     symlink("sub/two", root.join("inside")).unwrap();
     symlink("../secret", root.join("outside")).unwrap();
@@ -153,7 +151,7 @@ async fn links() {
 
     // A root that is itself behind a link is known by both names.
     let alias = fixture.folder.path().join("alias");
-    let server = start(&alias).await;
+    let server = start(&alias);
     for path in [alias.join("sub/two"), root.join("sub/two")] {
         let path = path.display().to_string();
         let counted = server.count_lines(path, &Cancellation::new()).await;
@@ -167,7 +165,7 @@ async fn links() {
 async fn links_that_come_and_go() {
     use std::os::unix::fs::symlink;
 
-    let fixture = Fixture::new().await;
+    let fixture = Fixture::new();
     let root = fixture.root();
     let outside = fixture.folder.path().join("outside");
     fs::create_dir(&outside).unwrap();
@@ -199,7 +197,7 @@ async fn links_that_come_and_go() {
 #[cfg(unix)]
 #[tokio::test]
 async fn pipes_and_sockets_and_devices() {
-    let fixture = Fixture::new().await;
+    let fixture = Fixture::new();
     let root = fixture.root();
     let made = std::process::Command::new("mkfifo")
         .arg(root.join("pipe"))
@@ -213,7 +211,7 @@ async fn pipes_and_sockets_and_devices() {
     expect!["`socket` is a device, pipe or socket; only regular files can be read"]
         .assert_eq(&fixture.error("socket").await);
 
-    let devices = start(Path::new("/dev")).await;
+    let devices = start(Path::new("/dev"));
     let error = devices
         .count_lines("zero".into(), &Cancellation::new())
         .await;
@@ -227,7 +225,7 @@ async fn pipes_and_sockets_and_devices() {
 #[tokio::test]
 async fn large_files_take_no_memory() {
     const SIZE: u64 = 2 << 30;
-    let fixture = Fixture::new().await;
+    let fixture = Fixture::new();
     let file = fs::File::create(fixture.root().join("large")).unwrap();
     file.set_len(SIZE).unwrap();
 
@@ -248,7 +246,7 @@ fn peak_memory() -> u64 {
 
 #[tokio::test]
 async fn cancelled_calls() {
-    let fixture = Fixture::new().await;
+    let fixture = Fixture::new();
     let cancelled = Cancellation::new();
     cancelled.cancel();
     let error = fixture
@@ -263,25 +261,25 @@ async fn cancelled_calls() {
 
 #[tokio::test]
 async fn bad_settings() {
-    let start = async |root: &str| {
+    let start = |root: &str| {
         let environment = Environment::new([(ROOT_VARIABLE, root)]);
-        FileUtils::start(&environment).await.unwrap_err()
+        FileUtils::start(&environment).unwrap_err()
     };
     check_error(
-        start("/missing/folder").await,
+        start("/missing/folder"),
         &expect![
             "`FILE_UTILS_ROOT` must name a folder that can be read, and `/missing/folder` is none: No such file or directory (os error 2)"
         ],
     );
     let file = tempfile::NamedTempFile::new().unwrap();
-    let error = start(file.path().to_str().unwrap()).await;
+    let error = start(file.path().to_str().unwrap());
     let text = tool_runtime::ToolError::from(error).to_string();
     expect![
         "`FILE_UTILS_ROOT` must name a folder that can be read, and `FILE` is none: not a directory"
     ]
     .assert_eq(&text.replace(file.path().to_str().unwrap(), "FILE"));
     // Nothing set means the current folder, which for a test is the one of its crate.
-    let server = FileUtils::start(&Environment::default()).await.unwrap();
+    let server = FileUtils::start(&Environment::default()).unwrap();
     let counted = server
         .count_lines("Cargo.toml".into(), &Cancellation::new())
         .await;

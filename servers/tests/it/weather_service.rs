@@ -13,10 +13,8 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::Notify;
 use tool_runtime::Environment;
 
-async fn service(url: &str) -> WeatherService {
-    WeatherService::start(&Environment::new([(URL_VARIABLE, url)]))
-        .await
-        .expect("the URL is good")
+fn service(url: &str) -> WeatherService {
+    WeatherService::start(&Environment::new([(URL_VARIABLE, url)])).expect("the URL is good")
 }
 
 /// Asks a server that gives one fixed answer; returns the error with its port taken out.
@@ -24,10 +22,7 @@ async fn error_of(status: StatusCode, body: impl Into<String>) -> String {
     let body = body.into();
     let router = Router::new().fallback(move || async move { (status, body) });
     let url = loopback::serve(router).await;
-    let error = service(&url)
-        .await
-        .get_temperature(1.0, 2.0, Unit::Celsius)
-        .await;
+    let error = service(&url).get_temperature(1.0, 2.0, Unit::Celsius).await;
     let error = error.expect_err("the answer is no weather");
     error.to_string().replace(&url, "http://SERVER")
 }
@@ -49,7 +44,7 @@ async fn temperature_in_both_units() {
     let url = loopback::serve(router).await;
     // With and without a slash at the end is the same.
     for base in [format!("{url}/base"), format!("{url}/base/")] {
-        let service = service(&base).await;
+        let service = service(&base);
         let celsius = service.get_temperature(48.85, 2.35, Unit::Celsius).await;
         assert_eq!(celsius.unwrap(), "Temperature at 48.85, 2.35: 21.5 °C");
         let fahrenheit = service
@@ -89,10 +84,7 @@ async fn answers_that_are_no_weather() {
 #[tokio::test]
 async fn nobody_answers() {
     let url = loopback::nobody().await;
-    let error = service(&url)
-        .await
-        .get_temperature(1.0, 2.0, Unit::Celsius)
-        .await;
+    let error = service(&url).get_temperature(1.0, 2.0, Unit::Celsius).await;
     let error = error
         .unwrap_err()
         .to_string()
@@ -108,7 +100,7 @@ async fn redirects_are_not_followed() {
     .await;
     let router = Router::new()
         .fallback(move || async move { (StatusCode::FOUND, [(LOCATION, elsewhere.clone())]) });
-    let service = service(&loopback::serve(router).await).await;
+    let service = service(&loopback::serve(router).await);
     let error = service
         .get_temperature(1.0, 2.0, Unit::Celsius)
         .await
@@ -127,7 +119,7 @@ async fn slow_answers() {
         }
     });
     let url = loopback::serve(router).await;
-    let service = service(&url).await;
+    let service = service(&url);
     let call = tokio::spawn(async move { service.get_temperature(1.0, 2.0, Unit::Celsius).await });
     asked.notified().await;
     // From here on, the clock jumps to the next timer whenever all wait.
@@ -142,32 +134,30 @@ fn proxies_are_for_the_world() {
     loopback::passes_with_proxy("weather_service::temperature_in_both_units");
 }
 
-#[tokio::test]
-async fn bad_settings() {
-    let start = async |url| {
+#[test]
+fn bad_settings() {
+    let start = |url| {
         let environment = Environment::new([(URL_VARIABLE, url)]);
-        WeatherService::start(&environment).await.unwrap_err()
+        WeatherService::start(&environment).unwrap_err()
     };
     check_error(
-        start("weather").await,
+        start("weather"),
         &expect![
             "`OPEN_METEO_URL` is not a base URL like `https://api.open-meteo.com`: relative URL without a base"
         ],
     );
     check_error(
-        start("ftp://weather.example").await,
+        start("ftp://weather.example"),
         &expect![
             "`OPEN_METEO_URL` is not a base URL like `https://api.open-meteo.com`: the scheme `ftp` is not HTTP"
         ],
     );
     check_error(
-        start("https://weather.example/?key=1").await,
+        start("https://weather.example/?key=1"),
         &expect![
             "`OPEN_METEO_URL` is not a base URL like `https://api.open-meteo.com`: a base URL has no `?` and no `#`"
         ],
     );
     // Nothing set means the public server, and is no error.
-    WeatherService::start(&Environment::default())
-        .await
-        .unwrap();
+    WeatherService::start(&Environment::default()).unwrap();
 }
