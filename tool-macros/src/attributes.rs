@@ -256,8 +256,7 @@ fn timeout(literal: &LitStr) -> Result<u64> {
 
 /// Reads `task`, `task = "required"` or `task = "asks-first"` as a variant of `TaskSupport`.
 fn task(input: ParseStream<'_>) -> Result<Ident> {
-    let expected =
-        "expected `task` (it may run as a task) or `task = \"required\"` (it always does)";
+    let expected = "expected `task` (it may run as a task), `task = \"required\"` (it always does) or `task = \"asks-first\"` (it always does, and asks before)";
     if input.is_empty() || input.peek(Token![,]) {
         return Ok(format_ident!("Optional"));
     }

@@ -77,7 +77,7 @@ impl Desk {
     }
 
     /// Asks.
-    #[tool]
+    #[tool(task = "asks-first")]
     pub fn asks(client: &Client) {
         let _ = client;
     }
@@ -195,8 +195,8 @@ fn main() {
     let nothing = &server.tools[1];
     assert_eq!(nothing.annotations, Annotations::default());
     assert_eq!((nothing.deprecated, nothing.timeout), (None, None));
-    let tasks: Vec<Option<TaskSupport>> = server.tools[1..4].iter().map(|it| it.task).collect();
-    assert_eq!(tasks, [None, None, Some(TaskSupport::Optional)]);
+    let tasks: Vec<Option<TaskSupport>> = server.tools[1..5].iter().map(|it| it.task).collect();
+    assert_eq!(tasks, [None, None, Some(TaskSupport::Optional), Some(TaskSupport::AsksFirst)]);
     assert!(matches!(server.tools[2].arguments, Input::Whole(_)));
     let converses: Vec<bool> = server.tools.iter().map(|it| it.converses).collect();
     assert_eq!(converses, [false, false, true, true, true, true]);
