@@ -3,7 +3,7 @@
 use reqwest::{Client, Response, Url, redirect::Policy};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt as _;
-use std::{error::Error as StdError, io, net::IpAddr, sync::Arc, time::Duration};
+use std::{error::Error as StdError, io, net::IpAddr, str::FromStr, sync::Arc, time::Duration};
 use thiserror::Error;
 
 /// How long a server may take to accept a connection.
@@ -55,8 +55,41 @@ impl Clients {
     }
 }
 
+/// Why a text is no base URL.
+#[derive(Debug, Error)]
+pub(crate) enum BaseUrlError {
+    #[error("{0}")]
+    Malformed(<Url as FromStr>::Err),
+    #[error("the scheme `{0}` is not HTTP")]
+    OtherScheme(String),
+    #[error("`http` is only allowed to this machine; use `https`")]
+    Unencrypted,
+    #[error("it can't hold a user or password")]
+    HoldsSecrets,
+    #[error("a base URL has no `?` and no `#`")]
+    HoldsMore,
+}
+
+/// Reads the URL of a server, below which requests are made. What leaves this machine is encrypted.
+pub(crate) fn base_url(text: &str) -> Result<Url, BaseUrlError> {
+    let url = Url::parse(text).map_err(BaseUrlError::Malformed)?;
+    match url.scheme() {
+        "https" => {}
+        "http" if is_this_machine(&url) => {}
+        "http" => return Err(BaseUrlError::Unencrypted),
+        other => return Err(BaseUrlError::OtherScheme(other.to_owned())),
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(BaseUrlError::HoldsSecrets);
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(BaseUrlError::HoldsMore);
+    }
+    Ok(url)
+}
+
 /// Says whether a URL names this machine by an address that can be no other.
-pub(crate) fn is_this_machine(url: &Url) -> bool {
+fn is_this_machine(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     host == "localhost"
         || host

@@ -1,6 +1,6 @@
 //! The server `weather-service`: the current temperature at a place, from Open-Meteo.
 
-use crate::http::{self, Beginning, ClientError, Clients};
+use crate::http::{self, BaseUrlError, Beginning, ClientError, Clients};
 use reqwest::{StatusCode, Url};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,9 @@ impl WeatherService {
         let base = environment.get(URL_VARIABLE).unwrap_or(PUBLIC_SERVER);
         Ok(Self {
             clients: Clients::new(TIMEOUT)?,
-            forecast: forecast_of(base)?,
+            forecast: forecast_of(base).map_err(|error| StartError::InvalidUrl {
+                reason: error.to_string(),
+            })?,
         })
     }
 
@@ -175,20 +177,10 @@ fn refusal(body: &[u8]) -> String {
     }
 }
 
-fn forecast_of(base: &str) -> Result<Url, StartError> {
-    let invalid = |reason: String| StartError::InvalidUrl { reason };
-    let mut url = Url::parse(base).map_err(|error| invalid(error.to_string()))?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(invalid(format!(
-            "the scheme `{}` is not HTTP",
-            url.scheme()
-        )));
-    }
-    if url.query().is_some() || url.fragment().is_some() {
-        return Err(invalid("a base URL has no `?` and no `#`".to_owned()));
-    }
+fn forecast_of(base: &str) -> Result<Url, BaseUrlError> {
+    let mut url = http::base_url(base)?;
     url.path_segments_mut()
-        .map_err(|()| invalid("it can't have a path".to_owned()))?
+        .expect("an HTTP URL has a path")
         .pop_if_empty()
         .extend(["v1", "forecast"]);
     Ok(url)

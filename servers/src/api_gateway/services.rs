@@ -1,7 +1,7 @@
 //! The services that an operator has named in the environment, and their tokens.
 
 use super::{CallError, Method, StartError, VARIABLE_PREFIX};
-use crate::http;
+use crate::http::{self, BaseUrlError};
 use reqwest::{Url, header::HeaderValue};
 use serde_json::Value;
 use std::{
@@ -23,9 +23,12 @@ pub(super) fn services(environment: &Environment) -> Result<BTreeMap<String, Ser
 
     let mut services = BTreeMap::new();
     for (variable, name, value) in settings("_URL") {
-        let base = base_url(value).map_err(|reason| StartError::InvalidUrl {
+        let base = http::base_url(value).map_err(|error| StartError::InvalidUrl {
             variable: variable.to_owned(),
-            reason,
+            reason: match error {
+                BaseUrlError::HoldsSecrets => format!("{error}; use the variable `…_TOKEN`"),
+                _ => error.to_string(),
+            },
         })?;
         let service = Service {
             base,
@@ -65,23 +68,6 @@ fn service_of<'a>(
             variable: variable.to_owned(),
             missing: format!("{VARIABLE_PREFIX}{name}_URL"),
         })
-}
-
-fn base_url(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| error.to_string())?;
-    match url.scheme() {
-        "https" => {}
-        "http" if http::is_this_machine(&url) => {}
-        "http" => return Err("`http` is only allowed to this machine; use `https`".to_owned()),
-        other => return Err(format!("the scheme `{other}` is not HTTP")),
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err("it can't hold a user or password; use the variable `…_TOKEN`".to_owned());
-    }
-    if url.query().is_some() || url.fragment().is_some() {
-        return Err("a base URL has no `?` and no `#`".to_owned());
-    }
-    Ok(url)
 }
 
 /// A service that can be called.

@@ -153,6 +153,18 @@ fn bad_settings() {
         ],
     );
     check_error(
+        start("http://weather.example"),
+        &expect![
+            "`OPEN_METEO_URL` is not a base URL like `https://api.open-meteo.com`: `http` is only allowed to this machine; use `https`"
+        ],
+    );
+    check_error(
+        start("https://me:secret@weather.example"),
+        &expect![
+            "`OPEN_METEO_URL` is not a base URL like `https://api.open-meteo.com`: it can't hold a user or password"
+        ],
+    );
+    check_error(
         start("https://weather.example/?key=1"),
         &expect![
             "`OPEN_METEO_URL` is not a base URL like `https://api.open-meteo.com`: a base URL has no `?` and no `#`"
