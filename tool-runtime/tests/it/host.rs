@@ -6,6 +6,7 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
+use tokio::time::Instant;
 use tool_runtime::{
     Caller, Context, Dispatcher, Limits, Observer, Outcome, Provider as _, Reach, Record, Registry,
     Scopes, Tool, View,
@@ -13,13 +14,30 @@ use tool_runtime::{
 use tracing::subscriber::DefaultGuard;
 
 /// Keeps one line for each call that has ended.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Recorder(Arc<Mutex<Vec<String>>>);
+#[derive(Clone, Debug)]
+pub(crate) struct Recorder(Arc<Mutex<Recorded>>);
+
+#[derive(Debug)]
+struct Recorded {
+    lines: Vec<String>,
+    /// When the last call ended, by the clock that tests pause.
+    last: Instant,
+}
+
+impl Default for Recorder {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Recorded {
+            lines: Vec::new(),
+            last: Instant::now(),
+        })))
+    }
+}
 
 impl Recorder {
     /// Takes the lines out.
     pub(crate) fn lines(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().expect("no test panics while it records"))
+        let mut recorded = self.0.lock().expect("no test panics while it records");
+        std::mem::take(&mut recorded.lines)
     }
 
     /// Takes the only line out.
@@ -42,9 +60,12 @@ impl Observer for Recorder {
         let tool = record
             .tool
             .map_or("-".to_owned(), |it| format!("{}/{}", it.server, it.name));
+        let mut recorded = self.0.lock().expect("no test panics while it records");
+        assert!(!record.duration.is_zero(), "no call takes no time at all");
+        let waited = std::mem::replace(&mut recorded.last, Instant::now()).elapsed();
         let mut line = format!("{} = {tool} by `{}`", record.called, record.caller.engine);
         let facts = [
-            ("ms", record.duration.as_millis() as usize),
+            ("ms", waited.as_millis() as usize),
             ("bytes", record.bytes_in),
         ];
         for (unit, count) in facts {
@@ -57,8 +78,7 @@ impl Observer for Recorder {
         if let Some(bytes) = record.cut {
             write!(line, ", cut of {bytes}").expect("writing to a String does not fail");
         }
-        let mut lines = self.0.lock().expect("no test panics while it records");
-        lines.push(format!("{line}: {outcome}"));
+        recorded.lines.push(format!("{line}: {outcome}"));
     }
 }
 
