@@ -28,7 +28,7 @@ pub use edit::{EditError, Format, Step};
 pub use place::{Folders, Place, Root};
 
 use serde_json::Value;
-use tool_runtime::NAMESPACE;
+use tool_runtime::{NAMESPACE, Spelling};
 
 /// Every engine, by title.
 pub static ENGINES: [&Engine; 14] = [
@@ -77,6 +77,8 @@ pub struct Engine {
     pub entry: fn(&Access<'_>) -> Value,
     /// What must stand elsewhere.
     pub further: fn(&Connection, Scope) -> Vec<Change>,
+    /// How it spells the name of a tool for its model.
+    pub spelling: Spelling,
     /// Arguments that it adds to those of the model.
     pub invents: &'static [&'static str],
     /// What is written besides address and token, and why.

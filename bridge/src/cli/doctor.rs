@@ -4,7 +4,7 @@ use super::{Failure, NO, engines, in_full, print, print_json};
 use crate::{
     app,
     config::Config,
-    engines::ENGINES,
+    engines::{ENGINES, Engine},
     secret::Secret,
     skills::{PAGE_SIZE, Skills},
     store::{DatabaseError, Store, Switch, service_token},
@@ -13,6 +13,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
+use tool_runtime::Shown;
 
 /// How long a bridge on this machine may take to answer.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -228,7 +229,7 @@ async fn connected_engines(
             };
             let file = folders.shown(&connected.file);
             findings.push(match listed(address, connected.token.as_ref()).await {
-                Ok(tools) => Finding::good(engine.id, format!("{file}: lists {tools} tools")),
+                Ok(names) => seen_by(engine, &file, &names),
                 Err(says) => Finding::bad(engine.id, format!("{file}: {says}")),
             });
         }
@@ -237,17 +238,40 @@ async fn connected_engines(
     Ok(findings)
 }
 
+/// What an engine makes of the names that it is given.
+fn seen_by(engine: &Engine, file: &str, names: &[String]) -> Finding {
+    let lost = |name: &&String| !matches!(engine.spelling.of(name), Shown::As(_));
+    let lost: Vec<String> = names
+        .iter()
+        .filter(lost)
+        .map(|it| format!("`{it}`"))
+        .collect();
+    if lost.is_empty() {
+        let count = names.len();
+        return Finding::good(engine.id, format!("{file}: lists {count} tools"));
+    }
+    let says = format!(
+        "{file}: {} leaves out or renames {}",
+        engine.title,
+        lost.join(", ")
+    );
+    Finding::bad(engine.id, says)
+}
+
 /// Asks the running bridge for its tools.
 async fn bridge(address: SocketAddr, token: Option<&Secret>) -> Finding {
     let url = format!("http://{address}/mcp");
     match listed(&url, token).await {
-        Ok(tools) => Finding::good("bridge", format!("{url} answers; it lists {tools} tools")),
+        Ok(names) => {
+            let count = names.len();
+            Finding::good("bridge", format!("{url} answers; it lists {count} tools"))
+        }
         Err(says) => Finding::bad("bridge", says),
     }
 }
 
-/// Counts the tools that somebody gets who comes to this address with this token, as an engine would.
-async fn listed(url: &str, token: Option<&Secret>) -> Result<usize, String> {
+/// Returns the names of the tools that somebody gets who comes to this address with this token, as an engine would.
+async fn listed(url: &str, token: Option<&Secret>) -> Result<Vec<String>, String> {
     let (status, answer) = match ask(url, token).await {
         Ok(answer) => answer,
         Err(error) if error.is_connect() => {
@@ -259,7 +283,10 @@ async fn listed(url: &str, token: Option<&Secret>) -> Result<usize, String> {
     };
     let tools = answer.pointer("/result/tools").and_then(Value::as_array);
     match tools {
-        Some(tools) => Ok(tools.len()),
+        Some(tools) => {
+            let names = tools.iter().filter_map(|it| it["name"].as_str());
+            Ok(names.map(str::to_owned).collect())
+        }
         None if status == reqwest::StatusCode::UNAUTHORIZED => Err(format!(
             "{url} refuses the token; it was started with another one (compare CLOPEN_MCP_TOKEN and --data)"
         )),

@@ -4,6 +4,7 @@ use super::{
     Access, Change, Connection, Engine, Format, Lifetime, Place, Root, Scope, allowed, in_map,
 };
 use serde_json::{Value, json};
+use tool_runtime::{Spelling, TooLong};
 
 /// Claude Code.
 pub static ENGINE: Engine = Engine {
@@ -29,6 +30,12 @@ pub static ENGINE: Engine = Engine {
     variable: Some("${CLOPEN_TOKEN}"),
     entry,
     further,
+    spelling: Spelling {
+        before: "mcp__clopen-mcp__",
+        keeps: Some("_-"),
+        too_long: TooLong::Dropped { over: 128 },
+        ..Spelling::AS_LISTED
+    },
     invents: &[],
     reasons: &[
         (

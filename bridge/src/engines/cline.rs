@@ -2,6 +2,7 @@
 
 use super::{Access, Engine, Format, Lifetime, Place, Root, in_map, nothing_else};
 use serde_json::{Value, json};
+use tool_runtime::{Spelling, TooLong};
 
 /// Cline.
 pub static ENGINE: Engine = Engine {
@@ -24,6 +25,14 @@ pub static ENGINE: Engine = Engine {
     variable: None,
     entry,
     further: nothing_else,
+    spelling: Spelling {
+        before: "clopen-mcp__",
+        keeps: Some("_-"),
+        joins: true,
+        mark: 9,
+        too_long: TooLong::Cut { to: 64, ending: 9 },
+        ..Spelling::AS_LISTED
+    },
     invents: &[],
     reasons: &[],
     notes: &["Cline runs tools without approval unless `--auto-approve` says otherwise."],

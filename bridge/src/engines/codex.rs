@@ -4,6 +4,7 @@ use super::{
     Access, Engine, Format, Lifetime, Place, Root, TOKEN_VARIABLE, Token, in_map, nothing_else,
 };
 use serde_json::{Value, json};
+use tool_runtime::{Spelling, TooLong};
 
 /// Codex.
 pub static ENGINE: Engine = Engine {
@@ -29,6 +30,15 @@ pub static ENGINE: Engine = Engine {
     variable: Some("bearer_token_env_var"),
     entry,
     further: nothing_else,
+    // The model sees a namespace, `mcp__clopen_mcp`, and this in it. All of it together has at most 128 characters.
+    spelling: Spelling {
+        keeps: Some("_"),
+        too_long: TooLong::Cut {
+            to: 111,
+            ending: 13,
+        },
+        ..Spelling::AS_LISTED
+    },
     invents: &[],
     reasons: &[(
         "`required`",

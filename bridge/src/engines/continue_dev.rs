@@ -4,7 +4,7 @@ use super::{
     Access, Change, Connection, Engine, Format, Lifetime, Place, Root, Scope, Step, Wanted,
 };
 use serde_json::{Value, json};
-use tool_runtime::NAMESPACE;
+use tool_runtime::{NAMESPACE, Spelling};
 
 const USER: Place = Place {
     root: Root::Home {
@@ -35,6 +35,7 @@ pub static ENGINE: Engine = Engine {
     variable: Some("${{ secrets.CLOPEN_TOKEN }}"),
     entry,
     further,
+    spelling: Spelling::AS_LISTED,
     invents: &[],
     reasons: &[(
         "`name`, `version`, `schema`",

@@ -2,6 +2,7 @@
 
 use super::{Access, Engine, Format, Lifetime, Place, Root, in_map, nothing_else};
 use serde_json::{Value, json};
+use tool_runtime::{Spelling, TooLong};
 
 /// Copilot CLI.
 pub static ENGINE: Engine = Engine {
@@ -27,6 +28,14 @@ pub static ENGINE: Engine = Engine {
     variable: Some("${CLOPEN_TOKEN}"),
     entry,
     further: nothing_else,
+    spelling: Spelling {
+        before: "clopen-mcp-",
+        keeps: Some("_-"),
+        instead: '-',
+        encodes: true,
+        too_long: TooLong::Cut { to: 64, ending: 0 },
+        ..Spelling::AS_LISTED
+    },
     invents: &[],
     reasons: &[(
         "`tools`",

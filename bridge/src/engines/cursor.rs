@@ -2,6 +2,7 @@
 
 use super::{Access, Engine, Format, Lifetime, Place, Root, in_map, nothing_else};
 use serde_json::{Value, json};
+use tool_runtime::{Spelling, TooLong};
 
 /// Cursor.
 pub static ENGINE: Engine = Engine {
@@ -27,6 +28,12 @@ pub static ENGINE: Engine = Engine {
     variable: Some("${env:CLOPEN_TOKEN}"),
     entry,
     further: nothing_else,
+    // The names of server and tool have at most 60 characters together, with one between.
+    spelling: Spelling {
+        before: "mcp_clopen-mcp_",
+        too_long: TooLong::Dropped { over: 64 },
+        ..Spelling::AS_LISTED
+    },
     invents: &[],
     reasons: &[],
     notes: &["Cursor leaves tools out whose name has more than 60 characters with the server's."],

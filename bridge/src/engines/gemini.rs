@@ -4,7 +4,7 @@ use super::{
     Access, Change, Connection, Engine, Format, Lifetime, Place, Root, Scope, Step, Wanted, in_map,
 };
 use serde_json::{Value, json};
-use tool_runtime::NAMESPACE;
+use tool_runtime::{NAMESPACE, Spelling, TooLong};
 
 /// Gemini CLI.
 pub static ENGINE: Engine = Engine {
@@ -30,6 +30,13 @@ pub static ENGINE: Engine = Engine {
     variable: Some("${CLOPEN_TOKEN}"),
     entry,
     further,
+    // A long name keeps its two ends: thirty characters, `...`, and thirty more.
+    spelling: Spelling {
+        before: "mcp_clopen-mcp_",
+        keeps: Some("_-."),
+        too_long: TooLong::Cut { to: 63, ending: 33 },
+        ..Spelling::AS_LISTED
+    },
     invents: &["wait_for_previous"],
     reasons: &[(
         "the rule in `policies/clopen-mcp.toml`",

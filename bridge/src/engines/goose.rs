@@ -2,7 +2,7 @@
 
 use super::{Access, Engine, Format, Lifetime, Place, Root, in_map, nothing_else};
 use serde_json::{Value, json};
-use tool_runtime::NAMESPACE;
+use tool_runtime::{NAMESPACE, Spelling};
 
 /// Goose.
 pub static ENGINE: Engine = Engine {
@@ -26,6 +26,10 @@ pub static ENGINE: Engine = Engine {
     variable: None,
     entry,
     further: nothing_else,
+    spelling: Spelling {
+        before: "clopen-mcp__",
+        ..Spelling::AS_LISTED
+    },
     invents: &[],
     reasons: &[
         ("`enabled`", "an extension is off without it"),

@@ -2,6 +2,7 @@
 
 use super::{Access, Engine, Format, Lifetime, Place, Root, in_map, nothing_else};
 use serde_json::{Value, json};
+use tool_runtime::Spelling;
 
 /// OpenCode.
 pub static ENGINE: Engine = Engine {
@@ -24,6 +25,11 @@ pub static ENGINE: Engine = Engine {
     variable: Some("{env:CLOPEN_TOKEN}"),
     entry,
     further: nothing_else,
+    spelling: Spelling {
+        before: "clopen-mcp_",
+        keeps: Some("_-"),
+        ..Spelling::AS_LISTED
+    },
     invents: &[],
     reasons: &[
         (

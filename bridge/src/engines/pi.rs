@@ -2,6 +2,7 @@
 
 use super::{Access, Engine, Format, Lifetime, Place, Root, in_map, nothing_else};
 use serde_json::{Value, json};
+use tool_runtime::{Spelling, TooLong};
 
 /// Pi.
 pub static ENGINE: Engine = Engine {
@@ -27,6 +28,12 @@ pub static ENGINE: Engine = Engine {
     variable: Some("${CLOPEN_TOKEN}"),
     entry,
     further: nothing_else,
+    spelling: Spelling {
+        before: "mcp__clopen_mcp__",
+        keeps: Some("_"),
+        too_long: TooLong::Cut { to: 64, ending: 9 },
+        ..Spelling::AS_LISTED
+    },
     invents: &[],
     reasons: &[(
         "`exposure`",

@@ -4,6 +4,7 @@ use super::{
     Access, Change, Connection, Engine, Format, Lifetime, Place, Root, Scope, allowed, in_map,
 };
 use serde_json::{Value, json};
+use tool_runtime::{Spelling, TooLong};
 
 const USER: Place = Place {
     root: Root::Home {
@@ -33,6 +34,13 @@ pub static ENGINE: Engine = Engine {
     variable: Some("${CLOPEN_TOKEN}"),
     entry,
     further,
+    spelling: Spelling {
+        before: "mcp__clopen-mcp__",
+        keeps: Some("_-"),
+        mark: 8,
+        too_long: TooLong::Cut { to: 63, ending: 8 },
+        ..Spelling::AS_LISTED
+    },
     invents: &[],
     reasons: &[
         (

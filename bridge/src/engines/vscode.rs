@@ -5,6 +5,7 @@ use super::{
     in_map,
 };
 use serde_json::{Value, json};
+use tool_runtime::{Spelling, TooLong};
 
 const USER: Place = Place {
     root: Root::Application("Code/User"),
@@ -34,6 +35,12 @@ pub static ENGINE: Engine = Engine {
     variable: Some("${input:clopen-mcp-token}"),
     entry,
     further,
+    spelling: Spelling {
+        before: "mcp_clopen-mcp_",
+        keeps: Some("_-"),
+        too_long: TooLong::Cut { to: 64, ending: 0 },
+        ..Spelling::AS_LISTED
+    },
     invents: &[],
     reasons: &[(
         "`inputs`",

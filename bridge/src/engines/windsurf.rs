@@ -2,6 +2,7 @@
 
 use super::{Access, Engine, Format, Lifetime, Place, Root, in_map, nothing_else};
 use serde_json::{Value, json};
+use tool_runtime::Spelling;
 
 /// Windsurf.
 pub static ENGINE: Engine = Engine {
@@ -24,6 +25,7 @@ pub static ENGINE: Engine = Engine {
     variable: Some("${env:CLOPEN_TOKEN}"),
     entry,
     further: nothing_else,
+    spelling: Spelling::AS_LISTED,
     invents: &[],
     reasons: &[("`serverUrl`", "an entry with `url` doesn't connect")],
     notes: &[],

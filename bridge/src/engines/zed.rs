@@ -2,6 +2,7 @@
 
 use super::{Access, Engine, Format, Lifetime, Place, Root, in_map, nothing_else};
 use serde_json::{Value, json};
+use tool_runtime::{Spelling, TooLong};
 
 /// Zed.
 pub static ENGINE: Engine = Engine {
@@ -28,6 +29,10 @@ pub static ENGINE: Engine = Engine {
     variable: None,
     entry,
     further: nothing_else,
+    spelling: Spelling {
+        too_long: TooLong::Cut { to: 64, ending: 0 },
+        ..Spelling::AS_LISTED
+    },
     invents: &[],
     reasons: &[],
     notes: &["Names of tools reach the model as they are."],

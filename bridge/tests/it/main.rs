@@ -16,11 +16,14 @@ mod data;
 mod durable;
 mod edit;
 mod edit_properties;
+mod engine_names;
 mod engine_pages;
 mod guard;
 mod identity;
 mod legacy;
 mod listen;
+#[path = "../../../tool-runtime/tests/it/name_strategies.rs"]
+mod name_strategies;
 mod requests;
 mod sample_servers;
 mod serving;

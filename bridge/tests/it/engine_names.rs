@@ -1,139 +1,59 @@
 //! What each engine shows its model, and that all of it is understood.
 
-use crate::{
-    external::{External, external},
-    host::caller,
-    name::{entries, legal_server, legal_tool, named, wild_name},
-};
+use crate::name_strategies::{entries, legal_server, legal_tool, named, wild_name};
+use clopen_mcp::engines::Engine;
 use proptest::prelude::*;
-use std::{collections::HashSet, sync::Arc};
-use tool_runtime::{NAMESPACE, Names, Selection, Shown, Spelling, TooLong, View, full_name};
-
-const CLAUDE_CODE: Spelling = Spelling {
-    before: "mcp__clopen-mcp__",
-    keeps: Some("_-"),
-    too_long: TooLong::Dropped { over: 128 },
-    ..Spelling::AS_LISTED
-};
-
-/// The model sees a namespace, `mcp__clopen_mcp`, and this in it. All of it together has at most 128 characters.
-const CODEX: Spelling = Spelling {
-    keeps: Some("_"),
-    too_long: TooLong::Cut {
-        to: 111,
-        ending: 13,
-    },
-    ..Spelling::AS_LISTED
-};
-
-const CODEX_CODE_MODE: Spelling = Spelling {
-    before: "mcp__clopen_mcp__",
-    too_long: TooLong::Cut {
-        to: 128,
-        ending: 13,
-    },
-    ..CODEX
-};
-
-const OPEN_CODE: Spelling = Spelling {
-    before: "clopen-mcp_",
-    keeps: Some("_-"),
-    ..Spelling::AS_LISTED
-};
-
-const COPILOT: Spelling = Spelling {
-    before: "clopen-mcp-",
-    keeps: Some("_-"),
-    instead: '-',
-    encodes: true,
-    too_long: TooLong::Cut { to: 64, ending: 0 },
-    ..Spelling::AS_LISTED
-};
-
-const QWEN_CODE: Spelling = Spelling {
-    before: "mcp__clopen-mcp__",
-    keeps: Some("_-"),
-    mark: 8,
-    too_long: TooLong::Cut { to: 63, ending: 8 },
-    ..Spelling::AS_LISTED
-};
-
-/// A long name keeps its two ends: thirty characters, `...`, and thirty more.
-const GEMINI: Spelling = Spelling {
-    before: "mcp_clopen-mcp_",
-    keeps: Some("_-."),
-    too_long: TooLong::Cut { to: 63, ending: 33 },
-    ..Spelling::AS_LISTED
-};
-
-const CLINE: Spelling = Spelling {
-    before: "clopen-mcp__",
-    keeps: Some("_-"),
-    joins: true,
-    mark: 9,
-    too_long: TooLong::Cut { to: 64, ending: 9 },
-    ..Spelling::AS_LISTED
-};
-
-const PI: Spelling = Spelling {
-    before: "mcp__clopen_mcp__",
-    keeps: Some("_"),
-    too_long: TooLong::Cut { to: 64, ending: 9 },
-    ..Spelling::AS_LISTED
-};
-
-const PI_ADAPTER: Spelling = Spelling {
-    before: "clopen-mcp_",
-    ..Spelling::AS_LISTED
-};
-
-const CONTINUE: Spelling = Spelling::AS_LISTED;
-
-/// The names of server and tool have at most 60 characters together, with one between.
-const CURSOR: Spelling = Spelling {
-    before: "mcp_clopen-mcp_",
-    too_long: TooLong::Dropped { over: 64 },
-    ..Spelling::AS_LISTED
-};
-
-const VS_CODE: Spelling = Spelling {
-    before: "mcp_clopen-mcp_",
-    keeps: Some("_-"),
-    too_long: TooLong::Cut { to: 64, ending: 0 },
-    ..Spelling::AS_LISTED
-};
-
-const ZED: Spelling = Spelling {
-    too_long: TooLong::Cut { to: 64, ending: 0 },
-    ..Spelling::AS_LISTED
-};
-
-const GOOSE: Spelling = Spelling {
-    before: "clopen-mcp__",
-    ..Spelling::AS_LISTED
-};
+use std::collections::HashSet;
+use tool_runtime::{NAMESPACE, Names, Shown, Spelling, TooLong};
 
 /// An engine's own rule, as one would write it for that engine alone: what it shows, or nothing. `#` stands for what
 /// only the engine knows.
 type Rule = fn(&str) -> String;
 
-const ENGINES: &[(&str, Spelling, Rule)] = &[
-    ("claude-code", CLAUDE_CODE, by_claude_code),
-    ("codex", CODEX, by_codex),
-    ("codex in code mode", CODEX_CODE_MODE, by_codex_in_code_mode),
-    ("opencode", OPEN_CODE, by_open_code),
-    ("copilot", COPILOT, by_copilot),
-    ("qwen-code", QWEN_CODE, by_qwen_code),
-    ("gemini", GEMINI, by_gemini),
-    ("cline", CLINE, by_cline),
-    ("pi", PI, by_pi),
-    ("pi with adapter", PI_ADAPTER, by_pi_adapter),
-    ("continue", CONTINUE, by_continue),
-    ("cursor", CURSOR, by_cursor),
-    ("vs-code", VS_CODE, by_vs_code),
-    ("zed", ZED, by_zed),
-    ("goose", GOOSE, by_goose),
-];
+/// Each engine with its rule, and its other ways.
+fn engines() -> Vec<(&'static str, Spelling, Rule)> {
+    let codex_in_code_mode = Spelling {
+        before: "mcp__clopen_mcp__",
+        too_long: TooLong::Cut {
+            to: 128,
+            ending: 13,
+        },
+        ..spelling_of("codex")
+    };
+    let pi_with_adapter = Spelling {
+        before: "clopen-mcp_",
+        ..Spelling::AS_LISTED
+    };
+    let rules: [(&'static str, Rule); 13] = [
+        ("claude", by_claude_code),
+        ("codex", by_codex),
+        ("opencode", by_open_code),
+        ("copilot", by_copilot),
+        ("qwen", by_qwen_code),
+        ("gemini", by_gemini),
+        ("cline", by_cline),
+        ("pi", by_pi),
+        ("continue", by_continue),
+        ("cursor", by_cursor),
+        ("vscode", by_vs_code),
+        ("zed", by_zed),
+        ("goose", by_goose),
+    ];
+    let engines = rules.map(|(engine, rule)| (engine, spelling_of(engine), rule));
+    let others: [(&'static str, Spelling, Rule); 2] = [
+        (
+            "codex in code mode",
+            codex_in_code_mode,
+            by_codex_in_code_mode,
+        ),
+        ("pi with adapter", pi_with_adapter, by_pi_adapter),
+    ];
+    engines.into_iter().chain(others).collect()
+}
+
+fn spelling_of(engine: &str) -> Spelling {
+    Engine::named(engine).expect("it is known").spelling
+}
 
 fn replaced(name: &str, safe: &[char], with: &str) -> String {
     let is_safe = |it: char| it.is_ascii_alphanumeric() || safe.contains(&it);
@@ -264,7 +184,8 @@ fn text(shown: Shown) -> String {
 }
 
 fn spelling(engine: &str) -> Spelling {
-    let mut engines = ENGINES.iter();
+    let engines = engines();
+    let mut engines = engines.iter();
     let (_, spelling, _) = engines
         .find(|(it, _, _)| *it == engine)
         .unwrap_or_else(|| panic!("there is no engine `{engine}`"));
@@ -273,22 +194,22 @@ fn spelling(engine: &str) -> Spelling {
 
 const ROWS: &[(&str, &str, &str)] = &[
     (
-        "claude-code",
+        "claude",
         "get_temperature",
         "mcp__clopen-mcp__get_temperature",
     ),
     (
-        "claude-code",
+        "claude",
         "resolve-Library-id",
         "mcp__clopen-mcp__resolve-Library-id",
     ),
     (
-        "claude-code",
+        "claude",
         "admin.tools.list",
         "mcp__clopen-mcp__admin_tools_list",
     ),
     (
-        "claude-code",
+        "claude",
         "files/read (v2)",
         "mcp__clopen-mcp__files_read__v2_",
     ),
@@ -331,17 +252,17 @@ const ROWS: &[(&str, &str, &str)] = &[
     ("copilot", "files/read v2", "clopen-mcp-files-read-v2"),
     ("copilot", "ümläut", "clopen-mcp-…"),
     (
-        "qwen-code",
+        "qwen",
         "get_temperature",
         "mcp__clopen-mcp__get_temperature",
     ),
     (
-        "qwen-code",
+        "qwen",
         "resolve-Library-id",
         "mcp__clopen-mcp__resolve-Library-id",
     ),
     (
-        "qwen-code",
+        "qwen",
         "admin.tools.list",
         "mcp__clopen-mcp__admin_tools_list…",
     ),
@@ -398,17 +319,17 @@ const ROWS: &[(&str, &str, &str)] = &[
         "mcp_clopen-mcp_get_temperature",
     ),
     (
-        "vs-code",
+        "vscode",
         "get_temperature",
         "mcp_clopen-mcp_get_temperature",
     ),
     (
-        "vs-code",
+        "vscode",
         "resolve-Library-id",
         "mcp_clopen-mcp_resolve-Library-id",
     ),
     (
-        "vs-code",
+        "vscode",
         "admin.tools.list",
         "mcp_clopen-mcp_admin_tools_list",
     ),
@@ -434,12 +355,8 @@ fn nam_050_051_053_each_engine_spells_in_its_way_and_is_understood() {
 fn nam_046_048_each_engine_has_its_limit_which_counts_the_whole_name() {
     let long = |count: usize| "a".repeat(count);
     let rows = [
-        (
-            "claude-code",
-            111,
-            format!("mcp__clopen-mcp__{}", long(111)),
-        ),
-        ("claude-code", 112, "nothing".to_owned()),
+        ("claude", 111, format!("mcp__clopen-mcp__{}", long(111))),
+        ("claude", 112, "nothing".to_owned()),
         ("codex", 111, long(111)),
         ("codex", 112, format!("{}…", long(98))),
         (
@@ -455,8 +372,8 @@ fn nam_046_048_each_engine_has_its_limit_which_counts_the_whole_name() {
         ("opencode", 128, format!("clopen-mcp_{}", long(128))),
         ("copilot", 53, format!("clopen-mcp-{}", long(53))),
         ("copilot", 54, format!("clopen-mcp-{}", long(53))),
-        ("qwen-code", 46, format!("mcp__clopen-mcp__{}", long(46))),
-        ("qwen-code", 47, format!("mcp__clopen-mcp__{}…", long(38))),
+        ("qwen", 46, format!("mcp__clopen-mcp__{}", long(46))),
+        ("qwen", 47, format!("mcp__clopen-mcp__{}…", long(38))),
         ("gemini", 48, format!("mcp_clopen-mcp_{}", long(48))),
         ("gemini", 49, format!("mcp_clopen-mcp_{}…", long(15))),
         ("cline", 52, format!("clopen-mcp__{}", long(52))),
@@ -467,8 +384,8 @@ fn nam_046_048_each_engine_has_its_limit_which_counts_the_whole_name() {
         ("continue", 128, long(128)),
         ("cursor", 49, format!("mcp_clopen-mcp_{}", long(49))),
         ("cursor", 50, "nothing".to_owned()),
-        ("vs-code", 49, format!("mcp_clopen-mcp_{}", long(49))),
-        ("vs-code", 50, format!("mcp_clopen-mcp_{}", long(49))),
+        ("vscode", 49, format!("mcp_clopen-mcp_{}", long(49))),
+        ("vscode", 50, format!("mcp_clopen-mcp_{}", long(49))),
         ("zed", 64, long(64)),
         ("zed", 65, long(64)),
         ("goose", 128, format!("clopen-mcp__{}", long(128))),
@@ -481,7 +398,7 @@ fn nam_046_048_each_engine_has_its_limit_which_counts_the_whole_name() {
 
 #[test]
 fn every_engine_puts_the_namespace_before_or_nothing() {
-    for (engine, spelling, _) in ENGINES {
+    for (engine, spelling, _) in engines() {
         let before = spelling.before.replace('_', "-");
         assert!(
             before.is_empty() || before.contains(NAMESPACE),
@@ -521,31 +438,9 @@ fn nam_062_a_model_may_mistake_the_form_but_not_the_name() {
     }
 }
 
-#[test]
-fn a_view_understands_what_each_engine_shows_of_it() {
-    let tools = [("get.item", "1"), ("get_item", "2"), ("get-item", "3")];
-    let disguised = [
-        ("mcp__clopen-mcp__get_item", "4"),
-        ("a__b", "5"),
-        ("get_item", "6"),
-    ];
-    let servers = vec![external("items", &tools), external("evil", &disguised)];
-    let view = View::new(&[Arc::new(External(servers))], Selection::all());
-    let caller = caller();
-    for (engine, spelling, _) in ENGINES {
-        for tool in view.tools(&caller) {
-            let Shown::As(shown) = spelling.of(tool.name) else {
-                panic!("{engine} changes `{}`", tool.name);
-            };
-            let full_name = full_name(&tool.item.server, &tool.item.name);
-            assert_eq!(view.resolve(&shown), Ok(Some(full_name)), "{engine}");
-        }
-    }
-}
-
 /// Whether our data about an engine says of a name what the engine's rule does.
 fn check_rule(name: &str) -> Result<(), TestCaseError> {
-    for (engine, spelling, rule) in ENGINES {
+    for (engine, spelling, rule) in engines() {
         let ruled = rule(name);
         match spelling.of(name) {
             Shown::As(shown) => prop_assert_eq!(shown, ruled, "{}", engine),
@@ -562,7 +457,7 @@ fn check_rule(name: &str) -> Result<(), TestCaseError> {
 /// What every engine shows of a set is exactly foretold, no two alike, and means what it is shown for.
 fn check_set(entries: &[(String, String)]) -> Result<(), TestCaseError> {
     let names = named(entries);
-    for (engine, spelling, rule) in ENGINES {
+    for (engine, spelling, rule) in engines() {
         let mut seen = HashSet::new();
         for index in 0..entries.len() {
             let listed = names.listed(index);
