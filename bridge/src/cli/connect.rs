@@ -9,6 +9,7 @@ use crate::{
         backups::Backups,
         plan::{self, Planned},
     },
+    mcp::guard::LONGEST_NAME,
     secret::Secret,
     store::{NewToken, Store, now},
 };
@@ -85,6 +86,8 @@ struct Desk<'a> {
     folders: Folders,
     scope: Scope,
     project: Option<PathBuf>,
+    /// The token that the environment says, for engines that can't name a variable.
+    given: Option<Secret>,
 }
 
 pub(super) async fn connect(
@@ -185,6 +188,19 @@ impl<'a> Desk<'a> {
                 })?)
             }
         };
+        if let Some(project) = &project
+            && project
+                .to_string_lossy()
+                .chars()
+                .nth(LONGEST_NAME)
+                .is_some()
+        {
+            return Err(format!(
+                "the path `{}` is longer than the {LONGEST_NAME} characters that a project's name may have",
+                project.display()
+            )
+            .into());
+        }
         let folders = Folders::of(variables, project.clone());
         Ok(Self {
             config,
@@ -193,6 +209,10 @@ impl<'a> Desk<'a> {
             folders: folders.ok_or("there is no home folder to look for settings in; set HOME")?,
             scope,
             project,
+            given: variables
+                .get(TOKEN_VARIABLE)
+                .map(Secret::new)
+                .or_else(|| config.token.clone()),
         })
     }
 
@@ -223,7 +243,11 @@ impl<'a> Desk<'a> {
         if self.config.no_auth {
             connection.token = Token::Unneeded;
         } else if engine.variable.is_none() {
-            let token = match self.written_token(engine).await? {
+            let known = match self.given_token().await? {
+                Some(given) => Some(given),
+                None => self.written_token(engine).await?,
+            };
+            let token = match known {
                 Some(token) => token,
                 None if is_dry => Secret::new("…"),
                 None => {
@@ -312,6 +336,16 @@ impl<'a> Desk<'a> {
             print(diff(planned, &self.folders))?;
         }
         Ok(())
+    }
+
+    /// The token of the environment, unless it is known to be revoked. Another bridge's is none of ours to judge.
+    async fn given_token(&self) -> Result<Option<Secret>, Failure> {
+        let Some(given) = &self.given else {
+            return Ok(None);
+        };
+        let found = self.store.look_up_token(given.expose()).await?;
+        let is_revoked = found.is_some_and(|it| it.revoked_at.is_some());
+        Ok((!is_revoked).then(|| given.clone()))
     }
 
     /// The token in the engine's file, if it still lets somebody in.

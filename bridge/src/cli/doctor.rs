@@ -221,9 +221,10 @@ async fn connected_engines(
     let mut findings = Vec::new();
     for engine in ENGINES {
         let state = engines::state(engine, &folders, config, variables, &store).await?;
+        let is_asked = bridge_runs && state.problems.is_empty();
         let problems = state.problems.into_iter();
         findings.extend(problems.map(|it| Finding::bad(engine.id, it)));
-        for connected in state.connected.iter().filter(|_| bridge_runs) {
+        for connected in state.connected.iter().filter(|_| is_asked) {
             let Some(address) = &connected.address else {
                 continue;
             };

@@ -37,7 +37,7 @@ use tool_runtime::{Caller, Reach};
 const REMEMBERED: Duration = Duration::from_secs(10);
 
 /// The most characters of an engine's, a project's or a session's name.
-const LONGEST_NAME: usize = 200;
+pub const LONGEST_NAME: usize = 200;
 
 /// The most characters of a refused value that are repeated.
 const MOST_SHOWN: usize = 100;

@@ -510,7 +510,7 @@ async fn what_the_address_says() {
     let all =
         read("/mcp?other=1&engine=claude-code&project=%2Fhome%2Fada%2Fgr%C3%B6%C3%9Fe+2&session=")
             .expect("it is right");
-    assert_eq!(all.engine, "claude-code");
+    assert_eq!(all.engine, "claude");
     assert_eq!(all.project, "/home/ada/größe 2");
     assert_eq!(all.session, "");
 
