@@ -46,7 +46,10 @@ pub use output::{
 };
 pub use provider::{Hints, Prompt, PromptArgument, Provider, Resource, Server, Tool, Unavailable};
 pub use registry::{Environment, MissingVariable, Registry, RegistryError};
-pub use schema::{Check, Enforcement, Repaired, SchemaError};
+pub use schema::{
+    Adapted, AdaptedOutput, Check, Dialect, Enforcement, Repaired, SchemaError, SchemaNames, adapt,
+    adapt_output, repair,
+};
 pub use selection::{Reach, Selection, SelectionError, ServerSelection};
 pub use streams::{Stream, Streams};
 pub use tool_macros::{prompt, resource, tool, tool_server};

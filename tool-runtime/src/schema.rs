@@ -1,7 +1,11 @@
 //! From definitions to the JSON Schema that is published; `check` enforces it.
 
+mod adapt;
 mod check;
 
+pub use adapt::{
+    Adapted, AdaptedOutput, Dialect, Names as SchemaNames, adapt, adapt_output, repair,
+};
 pub use check::{Check, Repaired, SchemaError};
 
 use crate::definition::{ArgumentDefinition, Input, Measure, Rule};
@@ -78,19 +82,10 @@ pub(crate) fn output(schema: Schema) -> (Object, bool) {
     if is_object(&schema) {
         return (object(schema), false);
     }
-    let definitions = schema.get("$defs").cloned();
-    let mut inner = schema;
-    if let Value::Object(inner) = &mut inner {
-        inner.remove("$defs");
-    }
-    let mut wrapped = Object::new();
-    wrapped.insert("type".to_owned(), "object".into());
-    wrapped.insert("properties".to_owned(), json!({ "result": inner }));
-    wrapped.insert("required".to_owned(), json!(["result"]));
-    if let Some(definitions) = definitions {
-        wrapped.insert("$defs".to_owned(), definitions);
-    }
-    (wrapped, true)
+    let Value::Object(schema) = schema else {
+        return (object(schema), false);
+    };
+    (adapt::wrapped(schema), true)
 }
 
 /// The schema of a type that a tool gives out.
