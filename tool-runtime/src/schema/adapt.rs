@@ -32,7 +32,7 @@ const ROUNDS: usize = 6;
 pub struct Adapted {
     /// The schema: an object as it stands in `inputSchema`, at most 1 MiB of JSON and 128 levels deep.
     pub schema: Object,
-    /// A sentence per change, for the record, which begins with the JSON pointer of the place: ``"`/properties/x`: …"``.
+    /// A sentence per change, for the record, which begins with the JSON pointer of the place: ``"`#/properties/x`: …"``.
     /// Empty if nothing was changed. At most 101 of at most 1,000 characters.
     pub notes: Vec<String>,
 }
@@ -88,7 +88,8 @@ fn round(schema: Object, dialect: &Dialect, notes: &mut Notes) -> Object {
 }
 
 fn fitted(schema: Value, dialect: &Dialect, notes: &mut Notes) -> Object {
-    let schema = if dialect.root_combinators {
+    // The root has a type, beside which there must be room for them.
+    let schema = if dialect.root_combinators && dialect.beside_any_of {
         schema
     } else {
         flatten::flatten(schema, notes)

@@ -9,6 +9,7 @@
     reason = "a `check` takes what its cases make in place"
 )]
 
+mod adapt;
 mod allocations;
 mod check;
 mod context;

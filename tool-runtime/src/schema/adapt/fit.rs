@@ -272,7 +272,8 @@ impl Fitting<'_> {
 
     /// Puts what stands beside `anyOf` into its branches, and the description into the first.
     fn beside_any_of(&mut self, schema: &mut Object) -> bool {
-        if self.dialect.beside_any_of || schema.len() < 2 || !schema.contains_key("anyOf") {
+        let has_branches = schema.get("anyOf").is_some_and(Value::is_array);
+        if self.dialect.beside_any_of || schema.len() < 2 || !has_branches {
             return false;
         }
         let Some(Value::Array(mut branches)) = schema.shift_remove("anyOf") else {

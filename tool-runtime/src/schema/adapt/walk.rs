@@ -30,7 +30,7 @@ impl Notes {
         }
         let what = what.to_string();
         let (path, what) = (words::shortened(path), words::shortened(&what));
-        self.list.push(format!("`{path}`: {what}."));
+        self.list.push(format!("`#{path}`: {what}."));
     }
 
     pub(super) fn extend(&mut self, other: Self) {
@@ -178,8 +178,9 @@ pub(super) fn descend(pass: &mut impl Pass, schema: &mut Object) -> bool {
             Some(Shape::Schema) => one(pass, value, place(keyword)),
             Some(Shape::SchemaOrList) if !value.is_array() => one(pass, value, Place::Elsewhere),
             Some(Shape::SchemaOrList | Shape::List) => all(pass, value, place(keyword)),
-            Some(Shape::Named | Shape::Dependencies) => {
-                named(pass, value, place(keyword), &mut optional)
+            Some(shape @ (Shape::Named | Shape::Dependencies)) => {
+                let has_lists = shape == Shape::Dependencies;
+                named(pass, value, place(keyword), has_lists, &mut optional)
             }
             Some(_) => false,
             None => {
@@ -312,12 +313,12 @@ fn named(
     pass: &mut impl Pass,
     value: &mut Value,
     place: Place,
+    has_lists: bool,
     optional: &mut Vec<String>,
 ) -> bool {
     let mut is_wider = false;
     for (name, value) in value.as_object_mut().into_iter().flatten() {
-        // `dependencies` has lists of names too.
-        if value.is_array() {
+        if has_lists && value.is_array() {
             continue;
         }
         let length = enter(pass, name);

@@ -86,7 +86,7 @@ impl Fitting<'_> {
         let kind = match kinds.as_slice() {
             [kind] => *kind,
             _ if self.dialect.takes("anyOf") => {
-                schema.insert("anyOf".to_owned(), any());
+                schema.insert("anyOf".to_owned(), any(self.dialect.nullable));
                 if self.dialect.nullable {
                     schema.insert("nullable".to_owned(), true.into());
                 }
@@ -212,13 +212,18 @@ fn may_be_null(schema: &Value) -> bool {
 }
 
 /// A choice of all types. What is in a list of lists is text: it has to end.
-fn any() -> Value {
+fn any(is_nullable: bool) -> Value {
     let mut branches: Vec<Value> = ["string", "number", "boolean", "object"]
         .iter()
         .map(|it| json!({ "type": it }))
         .collect();
     let mut items = branches.clone();
     items.push(json!({ "type": "array", "items": { "type": "string" } }));
+    if is_nullable {
+        for item in &mut items {
+            item["nullable"] = true.into();
+        }
+    }
     branches.push(json!({ "type": "array", "items": { "anyOf": items } }));
     branches.into()
 }
