@@ -79,16 +79,16 @@ fn sch_001_dangling_ref() {
     check_repair(
         property(json!({ "$ref": "#/$defs/Nope" })),
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {
-            "x": {
-              "description": "Refers to `#/$defs/Nope`, which is not there."
+            {
+              "type": "object",
+              "properties": {
+                "x": {
+                  "description": "Refers to `#/$defs/Nope`, which is not there."
+                }
+              }
             }
-          }
-        }
-        `/properties/x`: left `$ref` out, as `#/$defs/Nope` is not there.
-    "#]],
+            `#/properties/x`: left `$ref` out, as `#/$defs/Nope` is not there.
+        "#]],
     );
     check_repair(
         json!({
@@ -133,13 +133,13 @@ fn sch_001_dangling_ref() {
                 "a"
               ]
             }
-            `/properties/a`: left `$ref` out, as `#/$defs/Nope` is not there.
-            `/properties/b/oneOf/0`: left `$ref` out, as `#/$defs/Nope` is not there.
-            `/properties/b`: wrote `oneOf` as `anyOf`.
-            `/properties/c/not`: left `$ref` out, as `#/$defs/Nope` is not there.
-            `/properties/c`: left `not` out, as it can't be said in full.
-            `/properties/d`: left `$ref` out, as it is malformed.
-            `/properties/e`: left `$ref` out, as `#/required` is not there.
+            `#/properties/a`: left `$ref` out, as `#/$defs/Nope` is not there.
+            `#/properties/b/oneOf/0`: left `$ref` out, as `#/$defs/Nope` is not there.
+            `#/properties/b`: wrote `oneOf` as `anyOf`.
+            `#/properties/c/not`: left `$ref` out, as `#/$defs/Nope` is not there.
+            `#/properties/c`: left `not` out, as it can't be said in full.
+            `#/properties/d`: left `$ref` out, as it is malformed.
+            `#/properties/e`: left `$ref` out, as `#/required` is not there.
         "##]],
     );
 }
@@ -162,37 +162,37 @@ fn sch_002_ref_with_siblings() {
         schema,
         &WITHOUT_REFERENCES,
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {
-            "x": {
-              "title": "X",
-              "examples": [
-                "a"
-              ],
-              "minLength": 2,
-              "type": "string",
-              "description": "At least 5 characters."
-            },
-            "y": {
+            {
+              "type": "object",
               "properties": {
-                "b": {
-                  "type": "string"
+                "x": {
+                  "title": "X",
+                  "examples": [
+                    "a"
+                  ],
+                  "minLength": 2,
+                  "type": "string",
+                  "description": "At least 5 characters."
                 },
-                "a": true
-              },
-              "required": [
-                "b",
-                "a"
-              ],
-              "type": "object"
+                "y": {
+                  "properties": {
+                    "b": {
+                      "type": "string"
+                    },
+                    "a": true
+                  },
+                  "required": [
+                    "b",
+                    "a"
+                  ],
+                  "type": "object"
+                }
+              }
             }
-          }
-        }
-        ``: left `$defs` out, as nothing refers to it any more.
-        `/properties/x`: wrote in place what `#/$defs/Q` is.
-        `/properties/y`: wrote in place what `#/$defs/P` is.
-    "#]],
+            `#`: left `$defs` out, as nothing refers to it any more.
+            `#/properties/x`: wrote in place what `#/$defs/Q` is.
+            `#/properties/y`: wrote in place what `#/$defs/P` is.
+        "#]],
     );
 }
 
@@ -224,22 +224,24 @@ fn sch_004_recursion() {
         schema,
         &WITHOUT_REFERENCES,
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {
-            "n": {
+            {
               "type": "object",
               "properties": {
-                "c": {
-                  "type": "array",
-                  "items": {
-                    "type": "object",
-                    "properties": {
-                      "c": {
-                        "type": "array",
-                        "items": {
-                          "type": "object",
-                          "description": "Nested further in the same way."
+                "n": {
+                  "type": "object",
+                  "properties": {
+                    "c": {
+                      "type": "array",
+                      "items": {
+                        "type": "object",
+                        "properties": {
+                          "c": {
+                            "type": "array",
+                            "items": {
+                              "type": "object",
+                              "description": "Nested further in the same way."
+                            }
+                          }
                         }
                       }
                     }
@@ -247,13 +249,11 @@ fn sch_004_recursion() {
                 }
               }
             }
-          }
-        }
-        ``: left `$defs` out, as nothing refers to it any more.
-        `/properties/n/properties/c/items/properties/c/items`: left `$ref` out, as `#/$defs/N` would be too deep.
-        `/properties/n/properties/c/items`: wrote in place what `#/$defs/N` is.
-        `/properties/n`: wrote in place what `#/$defs/N` is.
-    "#]],
+            `#`: left `$defs` out, as nothing refers to it any more.
+            `#/properties/n/properties/c/items/properties/c/items`: left `$ref` out, as `#/$defs/N` would be too deep.
+            `#/properties/n/properties/c/items`: wrote in place what `#/$defs/N` is.
+            `#/properties/n`: wrote in place what `#/$defs/N` is.
+        "#]],
     );
     // What isn't an object doesn't become one.
     check_adapt(
@@ -292,10 +292,10 @@ fn sch_004_recursion() {
                 }
               }
             }
-            ``: left `$defs` out, as nothing refers to it any more.
-            `/properties/n/anyOf/1/items/anyOf/1/items`: left `$ref` out, as `#/$defs/N` would be too deep.
-            `/properties/n/anyOf/1/items`: wrote in place what `#/$defs/N` is.
-            `/properties/n`: wrote in place what `#/$defs/N` is.
+            `#`: left `$defs` out, as nothing refers to it any more.
+            `#/properties/n/anyOf/1/items/anyOf/1/items`: left `$ref` out, as `#/$defs/N` would be too deep.
+            `#/properties/n/anyOf/1/items`: wrote in place what `#/$defs/N` is.
+            `#/properties/n`: wrote in place what `#/$defs/N` is.
         "#]],
     );
     // A reference to itself says nothing.
@@ -315,12 +315,12 @@ fn sch_004_recursion() {
                 }
               }
             }
-            ``: left `$defs` out, as nothing refers to it any more.
-            `/properties/n`: left `$ref` out, as `#/$defs/N` would be too deep.
-            `/properties/n`: wrote in place what `#/$defs/M` is.
-            `/properties/n`: wrote in place what `#/$defs/N` is.
-            `/properties/n`: wrote in place what `#/$defs/M` is.
-            `/properties/n`: wrote in place what `#/$defs/N` is.
+            `#`: left `$defs` out, as nothing refers to it any more.
+            `#/properties/n`: left `$ref` out, as `#/$defs/N` would be too deep.
+            `#/properties/n`: wrote in place what `#/$defs/M` is.
+            `#/properties/n`: wrote in place what `#/$defs/N` is.
+            `#/properties/n`: wrote in place what `#/$defs/M` is.
+            `#/properties/n`: wrote in place what `#/$defs/N` is.
         "#]],
     );
 }
@@ -344,29 +344,31 @@ fn sch_005_cycle_through_a_pointer() {
         schema,
         &WITHOUT_REFERENCES,
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {
-            "nodes": {
-              "type": "array",
-              "items": {
-                "type": "object",
-                "properties": {
-                  "children": {
-                    "type": "array",
-                    "items": {
-                      "type": "object",
-                      "properties": {
-                        "children": {
-                          "type": "array",
-                          "items": {
-                            "type": "object",
-                            "properties": {
-                              "children": {
-                                "type": "array",
-                                "items": {
-                                  "type": "object",
-                                  "description": "Nested further in the same way."
+            {
+              "type": "object",
+              "properties": {
+                "nodes": {
+                  "type": "array",
+                  "items": {
+                    "type": "object",
+                    "properties": {
+                      "children": {
+                        "type": "array",
+                        "items": {
+                          "type": "object",
+                          "properties": {
+                            "children": {
+                              "type": "array",
+                              "items": {
+                                "type": "object",
+                                "properties": {
+                                  "children": {
+                                    "type": "array",
+                                    "items": {
+                                      "type": "object",
+                                      "description": "Nested further in the same way."
+                                    }
+                                  }
                                 }
                               }
                             }
@@ -378,12 +380,10 @@ fn sch_005_cycle_through_a_pointer() {
                 }
               }
             }
-          }
-        }
-        `/properties/nodes/items/properties/children/items/properties/children/items/properties/children/items`: left `$ref` out, as `#/properties/nodes/items` would be too deep.
-        `/properties/nodes/items/properties/children/items/properties/children/items`: wrote in place what `#/properties/nodes/items` is.
-        `/properties/nodes/items/properties/children/items`: wrote in place what `#/properties/nodes/items` is.
-    "#]],
+            `#/properties/nodes/items/properties/children/items/properties/children/items/properties/children/items`: left `$ref` out, as `#/properties/nodes/items` would be too deep.
+            `#/properties/nodes/items/properties/children/items/properties/children/items`: wrote in place what `#/properties/nodes/items` is.
+            `#/properties/nodes/items/properties/children/items`: wrote in place what `#/properties/nodes/items` is.
+        "#]],
     );
 }
 
@@ -400,22 +400,22 @@ fn sch_006_ref_to_a_sibling() {
     check_gemini(
         schema,
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {
-            "headers": {
-              "type": "object"
-            },
-            "actions": {
-              "type": "array",
-              "items": {
-                "type": "object"
+            {
+              "type": "object",
+              "properties": {
+                "headers": {
+                  "type": "object"
+                },
+                "actions": {
+                  "type": "array",
+                  "items": {
+                    "type": "object"
+                  }
+                }
               }
             }
-          }
-        }
-        `/properties/actions/items`: wrote in place what `#/properties/headers` is.
-    "#]],
+            `#/properties/actions/items`: wrote in place what `#/properties/headers` is.
+        "#]],
     );
 }
 
@@ -439,25 +439,25 @@ fn sch_007_names_of_definitions() {
         schema,
         &WITHOUT_REFERENCES,
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {
-            "x": {
-              "type": "string"
-            },
-            "y": {
-              "type": "integer"
-            },
-            "z": {
-              "type": "boolean"
+            {
+              "type": "object",
+              "properties": {
+                "x": {
+                  "type": "string"
+                },
+                "y": {
+                  "type": "integer"
+                },
+                "z": {
+                  "type": "boolean"
+                }
+              }
             }
-          }
-        }
-        ``: left `$defs` out, as nothing refers to it any more.
-        `/properties/x`: wrote in place what `#/$defs/a~1b` is.
-        `/properties/y`: wrote in place what `#/$defs/Alias%20One` is.
-        `/properties/z`: wrote in place what `#/$defs/50%25~0` is.
-    "#]],
+            `#`: left `$defs` out, as nothing refers to it any more.
+            `#/properties/x`: wrote in place what `#/$defs/a~1b` is.
+            `#/properties/y`: wrote in place what `#/$defs/Alias%20One` is.
+            `#/properties/z`: wrote in place what `#/$defs/50%25~0` is.
+        "#]],
     );
 }
 
@@ -483,9 +483,9 @@ fn sch_008_remote_ref() {
                 "z": {}
               }
             }
-            `/properties/x`: left `$ref` out, as `file:///etc/passwd` is elsewhere.
-            `/properties/y`: left `$ref` out, as `http://169.254.169.254/latest` is elsewhere.
-            `/properties/z`: left `$dynamicRef` out, as `other.json#x` is elsewhere.
+            `#/properties/x`: left `$ref` out, as `file:///etc/passwd` is elsewhere.
+            `#/properties/y`: left `$ref` out, as `http://169.254.169.254/latest` is elsewhere.
+            `#/properties/z`: left `$dynamicRef` out, as `other.json#x` is elsewhere.
         "#]],
     );
 }
@@ -546,11 +546,11 @@ fn refs_by_name_become_pointers() {
                 }
               }
             }
-            `/properties/a`: wrote `$ref` as a pointer.
-            `/properties/b`: wrote `$ref` as a pointer.
-            `/properties/c`: wrote `$ref` as a pointer.
-            `/$defs/O`: left `$id` out.
-            `/$defs/O/properties/inner`: wrote `$ref` as a pointer.
+            `#/properties/a`: wrote `$ref` as a pointer.
+            `#/properties/b`: wrote `$ref` as a pointer.
+            `#/properties/c`: wrote `$ref` as a pointer.
+            `#/$defs/O`: left `$id` out.
+            `#/$defs/O/properties/inner`: wrote `$ref` as a pointer.
         "##]],
     );
 }
@@ -568,30 +568,30 @@ fn refs_into_unknown_keywords() {
     check_repair(
         schema.clone(),
         expect![[r##"
-        {
-          "type": "object",
-          "properties": {
-            "p": {
-              "$ref": "#/components/schemas/P"
-            }
-          },
-          "components": {
-            "schemas": {
-              "P": {
-                "type": "object",
-                "properties": {
-                  "x": {
-                    "description": "Refers to `#/nowhere`, which is not there."
-                  },
-                  "y": true
+            {
+              "type": "object",
+              "properties": {
+                "p": {
+                  "$ref": "#/components/schemas/P"
                 }
+              },
+              "components": {
+                "schemas": {
+                  "P": {
+                    "type": "object",
+                    "properties": {
+                      "x": {
+                        "description": "Refers to `#/nowhere`, which is not there."
+                      },
+                      "y": true
+                    }
+                  }
+                },
+                "other": true
               }
-            },
-            "other": true
-          }
-        }
-        `/components/schemas/P/properties/x`: left `$ref` out, as `#/nowhere` is not there.
-    "##]],
+            }
+            `#/components/schemas/P/properties/x`: left `$ref` out, as `#/nowhere` is not there.
+        "##]],
     );
     let without_booleans = Dialect {
         booleans: false,
@@ -601,52 +601,52 @@ fn refs_into_unknown_keywords() {
         schema.clone(),
         &without_booleans,
         expect![[r##"
-        {
-          "type": "object",
-          "properties": {
-            "p": {
-              "$ref": "#/components/schemas/P"
-            }
-          },
-          "components": {
-            "schemas": {
-              "P": {
-                "type": "object",
-                "properties": {
-                  "x": {
-                    "description": "Refers to `#/nowhere`, which is not there."
-                  },
-                  "y": {}
+            {
+              "type": "object",
+              "properties": {
+                "p": {
+                  "$ref": "#/components/schemas/P"
                 }
+              },
+              "components": {
+                "schemas": {
+                  "P": {
+                    "type": "object",
+                    "properties": {
+                      "x": {
+                        "description": "Refers to `#/nowhere`, which is not there."
+                      },
+                      "y": {}
+                    }
+                  }
+                },
+                "other": true
               }
-            },
-            "other": true
-          }
-        }
-        `/components/schemas/P/properties/y`: wrote `true` as an object.
-    "##]],
+            }
+            `#/components/schemas/P/properties/y`: wrote `true` as an object.
+        "##]],
     );
     check_adapt(
         schema,
         &WITHOUT_REFERENCES,
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {
-            "p": {
+            {
               "type": "object",
               "properties": {
-                "x": {
-                  "description": "Refers to `#/nowhere`, which is not there."
-                },
-                "y": true
+                "p": {
+                  "type": "object",
+                  "properties": {
+                    "x": {
+                      "description": "Refers to `#/nowhere`, which is not there."
+                    },
+                    "y": true
+                  }
+                }
               }
             }
-          }
-        }
-        ``: left `components` out, as nothing refers to it any more.
-        `/properties/p`: wrote in place what `#/components/schemas/P` is.
-    "#]],
+            `#`: left `components` out, as nothing refers to it any more.
+            `#/properties/p`: wrote in place what `#/components/schemas/P` is.
+        "#]],
     );
 }
 
@@ -761,7 +761,7 @@ fn sch_009_depth_of_a_hundred_thousand() {
           "type": "object",
           "properties": {}
         }
-        ``: the schema is more than 128 levels deep; any object is taken.
+        `#`: the schema is more than 128 levels deep; any object is taken.
     "#]]
     .assert_eq(&told(&repaired.schema, &repaired.notes));
     let adapted = adapt(schema.as_object().unwrap(), &Dialect::ANY);
@@ -793,23 +793,23 @@ fn sch_010_root_one_of() {
         schema,
         &Dialect::ANTHROPIC,
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {
-            "edge_id": {
-              "type": "string"
-            },
-            "from": {
-              "type": "string"
-            },
-            "to": {
-              "type": "string"
+            {
+              "type": "object",
+              "properties": {
+                "edge_id": {
+                  "type": "string"
+                },
+                "from": {
+                  "type": "string"
+                },
+                "to": {
+                  "type": "string"
+                }
+              },
+              "description": "Exactly one of: `edge_id`; `from` and `to`."
             }
-          },
-          "description": "Exactly one of: `edge_id`; `from` and `to`."
-        }
-        ``: took `oneOf` from the root.
-    "#]],
+            `#`: took `oneOf` from the root.
+        "#]],
     );
 }
 
@@ -842,107 +842,110 @@ fn sch_010_root_alternatives() {
         schema.clone(),
         &Dialect::ANTHROPIC,
         expect![[r##"
-        {
-          "type": "object",
-          "description": "Moves a thing.\nExactly one of the alternatives.\nAt least one of: {\"type\":\"object\",\"properties\":{\"kind\":{\"const\":\"up\"},\"by\":{\"type\":\"integer\"},\"id\":{\"type\":\"string\"}},\"required\":[\"kind\",\"id\",\"by\"],\"additionalProperties\":false}; {\"$ref\":\"#/$defs/To\"}; {\"type\":\"null\"}.",
-          "$defs": {
-            "To": {
+            {
               "type": "object",
+              "description": "Moves a thing.\nExactly one of: {\"type\":\"object\",\"properties\":{\"kind\":{\"const\":\"up\"},\"by\":{\"type\":\"integer\"},\"id\":{\"type\":\"string\"}},\"required\":[\"kind\",\"id\",\"by\"],\"additionalProperties\":false}; {\"$ref\":\"#/$defs/To\"}; {\"type\":\"null\"}.",
+              "$defs": {
+                "To": {
+                  "type": "object",
+                  "properties": {
+                    "kind": {
+                      "const": "to"
+                    },
+                    "by": {
+                      "type": "string"
+                    },
+                    "at": {
+                      "$ref": "#/$defs/At"
+                    }
+                  },
+                  "required": [
+                    "id",
+                    "kind"
+                  ],
+                  "additionalProperties": false
+                },
+                "At": {
+                  "type": "string"
+                }
+              },
+              "required": [
+                "kind",
+                "id"
+              ],
+              "additionalProperties": false,
               "properties": {
                 "kind": {
-                  "const": "to"
+                  "type": "string",
+                  "enum": [
+                    "up",
+                    "to"
+                  ]
                 },
                 "by": {
+                  "anyOf": [
+                    {
+                      "type": "integer"
+                    },
+                    {
+                      "type": "string"
+                    }
+                  ]
+                },
+                "id": {
                   "type": "string"
                 },
                 "at": {
                   "$ref": "#/$defs/At"
                 }
-              },
-              "required": [
-                "kind"
-              ],
-              "additionalProperties": false
-            },
-            "At": {
-              "type": "string"
+              }
             }
-          },
-          "required": [
-            "kind"
-          ],
-          "additionalProperties": false,
-          "properties": {
-            "kind": {
-              "type": "string",
-              "enum": [
-                "up",
-                "to"
-              ]
-            },
-            "by": {
-              "anyOf": [
-                {
-                  "type": "integer"
-                },
-                {
-                  "type": "string"
-                }
-              ]
-            },
-            "id": {
-              "type": "string"
-            },
-            "at": {
-              "$ref": "#/$defs/At"
-            }
-          }
-        }
-        ``: took `anyOf` from the root.
-        ``: wrote in place what `#/$defs/To` is.
-    "##]],
+            `#`: took `oneOf` from the root.
+            `#`: wrote in place what `#/$defs/To` is.
+        "##]],
     );
     check_gemini(
         schema,
         expect![[r#"
-        {
-          "type": "object",
-          "description": "Moves a thing.\nExactly one of the alternatives.\nAt least one of: {\"type\":\"object\",\"properties\":{\"kind\":{\"const\":\"up\"},\"by\":{\"type\":\"integer\"},\"id\":{\"type\":\"string\"}},\"required\":[\"kind\",\"id\",\"by\"],\"additionalProperties\":false}; {\"type\":\"object\",\"properties\":{\"kind\":{\"const\":\"to\"},\"by\":{\"type\":\"string\"},\"at\":{\"type\":\"string\"}},\"required\":[\"kind\"],\"additionalPropert….\nNo other properties.",
-          "required": [
-            "kind"
-          ],
-          "properties": {
-            "kind": {
-              "type": "string",
-              "enum": [
-                "up",
-                "to"
-              ]
-            },
-            "by": {
-              "anyOf": [
-                {
-                  "type": "integer"
+            {
+              "type": "object",
+              "description": "Moves a thing.\nExactly one of: {\"type\":\"object\",\"properties\":{\"kind\":{\"const\":\"up\"},\"by\":{\"type\":\"integer\"},\"id\":{\"type\":\"string\"}},\"required\":[\"kind\",\"id\",\"by\"],\"additionalProperties\":false}; {\"type\":\"object\",\"properties\":{\"kind\":{\"const\":\"to\"},\"by\":{\"type\":\"string\"},\"at\":{\"type\":\"string\"}},\"required\":[\"id\",\"kind\"],\"additionalPr….\nNo other properties.",
+              "required": [
+                "kind",
+                "id"
+              ],
+              "properties": {
+                "kind": {
+                  "type": "string",
+                  "enum": [
+                    "up",
+                    "to"
+                  ]
                 },
-                {
+                "by": {
+                  "anyOf": [
+                    {
+                      "type": "integer"
+                    },
+                    {
+                      "type": "string"
+                    }
+                  ]
+                },
+                "id": {
+                  "type": "string"
+                },
+                "at": {
                   "type": "string"
                 }
-              ]
-            },
-            "id": {
-              "type": "string"
-            },
-            "at": {
-              "type": "string"
+              }
             }
-          }
-        }
-        ``: left `$defs` out, as nothing refers to it any more.
-        `/anyOf/1/properties/at`: wrote in place what `#/$defs/At` is.
-        `/anyOf/1`: wrote in place what `#/$defs/To` is.
-        ``: took `anyOf` from the root.
-        ``: left `additionalProperties` out, as the reader doesn't take it.
-    "#]],
+            `#`: left `$defs` out, as nothing refers to it any more.
+            `#/oneOf/1/properties/at`: wrote in place what `#/$defs/At` is.
+            `#/oneOf/1`: wrote in place what `#/$defs/To` is.
+            `#`: took `oneOf` from the root.
+            `#`: left `additionalProperties` out, as the reader doesn't take it.
+        "#]],
     );
 }
 
@@ -961,23 +964,22 @@ fn sch_011_root_conditions() {
         schema,
         &Dialect::ANTHROPIC,
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {
-            "mode": {
-              "type": "string"
-            },
-            "size": {
-              "type": "integer",
-              "maximum": 10
+            {
+              "type": "object",
+              "properties": {
+                "mode": {
+                  "type": "string"
+                },
+                "size": {
+                  "type": "integer"
+                }
+              },
+              "description": "If {\"properties\":{\"mode\":{\"const\":\"small\"}}}, then {\"properties\":{\"size\":{\"maximum\":10}}}."
             }
-          },
-          "description": "If {\"properties\":{\"mode\":{\"const\":\"small\"}}}, then {\"properties\":{\"size\":{\"maximum\":10}}}."
-        }
-        ``: took `allOf` from the root.
-        ``: took `then` from the root.
-        ``: took `if` from the root.
-    "#]],
+            `#`: took `allOf` from the root.
+            `#`: took `then` from the root.
+            `#`: took `if` from the root.
+        "#]],
     );
     check_adapt(
         json!({
@@ -1005,8 +1007,8 @@ fn sch_011_root_conditions() {
               ],
               "description": "No other properties. Not `c`."
             }
-            ``: took `allOf` from the root.
-            ``: took `not` from the root.
+            `#`: took `allOf` from the root.
+            `#`: took `not` from the root.
         "#]],
     );
 }
@@ -1029,17 +1031,17 @@ fn sch_012_root_without_type() {
                 }
               ]
             }
-            ``: added `"type": "object"`.
+            `#`: added `"type": "object"`.
         "#]],
     );
     check_repair(
         json!({ "type": ["object", "null"] }),
         expect![[r#"
-        {
-          "type": "object"
-        }
-        ``: wrote `type` as `object`.
-    "#]],
+            {
+              "type": "object"
+            }
+            `#`: wrote `type` as `object`.
+        "#]],
     );
     check_repair(
         json!({ "type": "string", "description": "A name." }),
@@ -1049,7 +1051,7 @@ fn sch_012_root_without_type() {
               "properties": {},
               "description": "A name."
             }
-            ``: the schema is of string; any object is taken.
+            `#`: the schema is of string; any object is taken.
         "#]],
     );
 }
@@ -1059,12 +1061,12 @@ fn sch_013_empty_schema() {
     check_repair(
         json!({}),
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {}
-        }
-        ``: added `"type": "object"`.
-    "#]],
+            {
+              "type": "object",
+              "properties": {}
+            }
+            `#`: added `"type": "object"`.
+        "#]],
     );
     check_repair(
         json!({ "$schema": "http://json-schema.org/draft-07/schema#" }),
@@ -1074,7 +1076,7 @@ fn sch_013_empty_schema() {
               "properties": {},
               "$schema": "http://json-schema.org/draft-07/schema#"
             }
-            ``: added `"type": "object"`.
+            `#`: added `"type": "object"`.
         "#]],
     );
 }
@@ -1084,32 +1086,32 @@ fn sch_014_boolean_schema() {
     check_repair(
         json!(true),
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {}
-        }
-        ``: the schema is true; any object is taken.
-    "#]],
+            {
+              "type": "object",
+              "properties": {}
+            }
+            `#`: the schema is true; any object is taken.
+        "#]],
     );
     check_repair(
         json!(false),
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {}
-        }
-        ``: the schema is false; any object is taken.
-    "#]],
+            {
+              "type": "object",
+              "properties": {}
+            }
+            `#`: the schema is false; any object is taken.
+        "#]],
     );
     check_repair(
         json!([{}]),
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {}
-        }
-        ``: the schema is [{}]; any object is taken.
-    "#]],
+            {
+              "type": "object",
+              "properties": {}
+            }
+            `#`: the schema is [{}]; any object is taken.
+        "#]],
     );
 }
 
@@ -1121,7 +1123,7 @@ fn sch_015_no_schema() {
           "type": "object",
           "properties": {}
         }
-        ``: there is no schema; any object is taken.
+        `#`: there is no schema; any object is taken.
     "#]]
     .assert_eq(&told(&schema, &notes));
     assert_eq!(repair(Some(&Value::Null)).schema, schema);
@@ -1145,24 +1147,24 @@ fn sch_016_boolean_property() {
         schema.clone(),
         &without_booleans,
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {
-            "x": {},
-            "y": {
-              "not": {}
-            },
-            "z": {
-              "type": "array",
-              "items": {}
+            {
+              "type": "object",
+              "properties": {
+                "x": {},
+                "y": {
+                  "not": {}
+                },
+                "z": {
+                  "type": "array",
+                  "items": {}
+                }
+              },
+              "additionalProperties": false
             }
-          },
-          "additionalProperties": false
-        }
-        `/properties/x`: wrote `true` as an object.
-        `/properties/y`: wrote `false` as an object.
-        `/properties/z/items`: wrote `true` as an object.
-    "#]],
+            `#/properties/x`: wrote `true` as an object.
+            `#/properties/y`: wrote `false` as an object.
+            `#/properties/z/items`: wrote `true` as an object.
+        "#]],
     );
     check_gemini(
         schema,
@@ -1330,16 +1332,16 @@ fn sch_016_boolean_property() {
               },
               "description": "No other properties."
             }
-            ``: left `additionalProperties` out, as the reader doesn't take it.
-            `/properties/x`: wrote `true` as an object.
-            `/properties/x`: wrote all types as `anyOf`.
-            `/properties/x`: put what was beside `anyOf` into it.
-            `/properties/y`: wrote `false` as an object.
-            `/properties/y`: wrote all types as `anyOf`.
-            `/properties/y`: put what was beside `anyOf` into it.
-            `/properties/z/items`: wrote `true` as an object.
-            `/properties/z/items`: wrote all types as `anyOf`.
-            `/properties/z/items`: put what was beside `anyOf` into it.
+            `#`: left `additionalProperties` out, as the reader doesn't take it.
+            `#/properties/x`: wrote `true` as an object.
+            `#/properties/x`: wrote all types as `anyOf`.
+            `#/properties/x`: put what was beside `anyOf` into it.
+            `#/properties/y`: wrote `false` as an object.
+            `#/properties/y`: wrote all types as `anyOf`.
+            `#/properties/y`: put what was beside `anyOf` into it.
+            `#/properties/z/items`: wrote `true` as an object.
+            `#/properties/z/items`: wrote all types as `anyOf`.
+            `#/properties/z/items`: put what was beside `anyOf` into it.
         "#]],
     );
 }
@@ -1368,61 +1370,61 @@ fn sch_018_type_list() {
         schema.clone(),
         &strict,
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {
-            "correspondent": {
-              "type": "number",
-              "description": "Leave it out instead of `null`."
-            },
-            "both": {
-              "anyOf": [
-                {
-                  "type": "string"
+            {
+              "type": "object",
+              "properties": {
+                "correspondent": {
+                  "type": "number",
+                  "description": "Leave it out instead of `null`."
                 },
-                {
-                  "type": "integer"
+                "both": {
+                  "anyOf": [
+                    {
+                      "type": "string"
+                    },
+                    {
+                      "type": "integer"
+                    }
+                  ],
+                  "minLength": 1
+                },
+                "any": {
+                  "type": "string",
+                  "maxLength": 9,
+                  "description": "Leave it out instead of `null`."
+                },
+                "list": {
+                  "type": "array",
+                  "items": {
+                    "description": "One of the types \"string\", \"null\"."
+                  }
+                },
+                "nothing": {
+                  "description": "Always `null`."
+                },
+                "value": {
+                  "type": "string",
+                  "enum": [
+                    "a"
+                  ],
+                  "description": "Leave it out instead of `null`."
                 }
-              ],
-              "minLength": 1
-            },
-            "any": {
-              "type": "string",
-              "maxLength": 9,
-              "description": "Leave it out instead of `null`."
-            },
-            "list": {
-              "type": "array",
-              "items": {
-                "description": "One of the types \"string\", \"null\"."
-              }
-            },
-            "nothing": {
-              "description": "Always `null`."
-            },
-            "value": {
-              "type": "string",
-              "enum": [
-                "a"
-              ],
-              "description": "Leave it out instead of `null`."
+              },
+              "required": [
+                "both"
+              ]
             }
-          },
-          "required": [
-            "both"
-          ]
-        }
-        `/properties/correspondent`: left the type `null` out.
-        `/properties/correspondent`: wrote `type` as one type.
-        `/properties/both`: wrote `type` as `anyOf`.
-        `/properties/any`: left the type `null` out.
-        `/properties/list/items`: left the type `null` out.
-        `/properties/list/items`: left `type` out, as the reader doesn't take it.
-        `/properties/nothing`: left the type `null` out.
-        `/properties/value`: left the type `null` out.
-        `/properties/value`: wrote `type` as one type.
-        ``: no longer requires `correspondent`, `any`, `value`.
-    "#]],
+            `#/properties/correspondent`: left the type `null` out.
+            `#/properties/correspondent`: wrote `type` as one type.
+            `#/properties/both`: wrote `type` as `anyOf`.
+            `#/properties/any`: left the type `null` out.
+            `#/properties/list/items`: left the type `null` out.
+            `#/properties/list/items`: left `type` out, as the reader doesn't take it.
+            `#/properties/nothing`: left the type `null` out.
+            `#/properties/value`: left the type `null` out.
+            `#/properties/value`: wrote `type` as one type.
+            `#`: no longer requires `correspondent`, `any`, `value`.
+        "#]],
     );
     check_gemini(
         schema,
@@ -1459,56 +1461,9 @@ fn sch_018_type_list() {
                   }
                 },
                 "nothing": {
-                  "anyOf": [
-                    {
-                      "type": "string",
-                      "description": "Always `null`.",
-                      "nullable": true
-                    },
-                    {
-                      "type": "number",
-                      "nullable": true
-                    },
-                    {
-                      "type": "boolean",
-                      "nullable": true
-                    },
-                    {
-                      "type": "object",
-                      "nullable": true
-                    },
-                    {
-                      "type": "array",
-                      "items": {
-                        "anyOf": [
-                          {
-                            "type": "string",
-                            "nullable": true
-                          },
-                          {
-                            "type": "number",
-                            "nullable": true
-                          },
-                          {
-                            "type": "boolean",
-                            "nullable": true
-                          },
-                          {
-                            "type": "object",
-                            "nullable": true
-                          },
-                          {
-                            "type": "array",
-                            "items": {
-                              "type": "string"
-                            },
-                            "nullable": true
-                          }
-                        ]
-                      },
-                      "nullable": true
-                    }
-                  ]
+                  "type": "string",
+                  "nullable": true,
+                  "description": "Always `null`."
                 },
                 "value": {
                   "type": "string",
@@ -1523,19 +1478,17 @@ fn sch_018_type_list() {
                 "both"
               ]
             }
-            `/properties/correspondent`: left the type `null` out.
-            `/properties/correspondent`: wrote `type` as one type.
-            `/properties/both`: wrote `type` as `anyOf`.
-            `/properties/both`: put what was beside `anyOf` into it.
-            `/properties/any`: left the type `null` out.
-            `/properties/any`: left `default` out, as the reader doesn't take it.
-            `/properties/list/items`: left the type `null` out.
-            `/properties/list/items`: wrote `type` as one type.
-            `/properties/nothing`: left the type `null` out.
-            `/properties/nothing`: wrote all types as `anyOf`.
-            `/properties/nothing`: put what was beside `anyOf` into it.
-            `/properties/value`: left the type `null` out.
-            `/properties/value`: wrote `type` as one type.
+            `#/properties/correspondent`: left the type `null` out.
+            `#/properties/correspondent`: wrote `type` as one type.
+            `#/properties/both`: wrote `type` as `anyOf`.
+            `#/properties/both`: put what was beside `anyOf` into it.
+            `#/properties/any`: left the type `null` out.
+            `#/properties/any`: left `default` out, as the reader doesn't take it.
+            `#/properties/list/items`: left the type `null` out.
+            `#/properties/list/items`: wrote `type` as one type.
+            `#/properties/nothing`: left the type `null` out.
+            `#/properties/value`: left the type `null` out.
+            `#/properties/value`: wrote `type` as one type.
         "#]],
     );
 }
@@ -1546,25 +1499,25 @@ fn sch_020_nullable_enum() {
     check_repair(
         property(nullable),
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {
-            "x": {
-              "type": [
-                "null",
-                "string"
-              ],
-              "default": null,
-              "enum": [
-                "FOO",
-                "BAR",
-                null
-              ]
+            {
+              "type": "object",
+              "properties": {
+                "x": {
+                  "type": [
+                    "null",
+                    "string"
+                  ],
+                  "default": null,
+                  "enum": [
+                    "FOO",
+                    "BAR",
+                    null
+                  ]
+                }
+              }
             }
-          }
-        }
-        `/properties/x`: added `null` to `enum`.
-    "#]],
+            `#/properties/x`: added `null` to `enum`.
+        "#]],
     );
     check_repairs_nothing(property(
         json!({ "type": ["null", "string"], "enum": ["FOO"] }),
@@ -1599,10 +1552,10 @@ fn sch_021_boolean_exclusive_bounds() {
                 "z": {}
               }
             }
-            ``: wrote `$schema` as draft-07.
-            `/properties/x`: wrote `exclusiveMinimum` as a number.
-            `/properties/y`: left `exclusiveMaximum` out, as it is no number.
-            `/properties/z`: left `exclusiveMaximum` out, as it is no number.
+            `#`: wrote `$schema` as draft-07.
+            `#/properties/x`: wrote `exclusiveMinimum` as a number.
+            `#/properties/y`: left `exclusiveMaximum` out, as it is no number.
+            `#/properties/z`: left `exclusiveMaximum` out, as it is no number.
         "#]],
     );
 }
@@ -1621,35 +1574,33 @@ fn sch_022_exclusive_bounds() {
     check_gemini(
         schema,
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {
-            "x": {
-              "type": "integer",
-              "minimum": 1,
-              "maximum": 9
-            },
-            "y": {
-              "type": "number",
-              "description": "How much.\nAt least 0 (exclusive).",
-              "minimum": 0
-            },
-            "z": {
-              "type": "integer",
-              "minimum": 3,
-              "maximum": -9223372036854775808,
-              "description": "At most -9223372036854775808 (exclusive)."
+            {
+              "type": "object",
+              "properties": {
+                "x": {
+                  "type": "integer",
+                  "minimum": 1,
+                  "maximum": 9
+                },
+                "y": {
+                  "type": "number",
+                  "minimum": 0,
+                  "description": "How much.\nAt least 0 (exclusive)."
+                },
+                "z": {
+                  "type": "integer",
+                  "maximum": -9223372036854775808,
+                  "minimum": 3,
+                  "description": "At most -9223372036854775808 (exclusive)."
+                }
+              }
             }
-          }
-        }
-        `/properties/x`: wrote `exclusiveMinimum` as `minimum`.
-        `/properties/x`: wrote `exclusiveMaximum` as `maximum`.
-        `/properties/y`: left `exclusiveMinimum` out, as the reader doesn't take it.
-        `/properties/y`: wrote `exclusiveMinimum` as `minimum`.
-        `/properties/z`: wrote `exclusiveMinimum` as `minimum`.
-        `/properties/z`: left `exclusiveMaximum` out, as the reader doesn't take it.
-        `/properties/z`: wrote `exclusiveMaximum` as `maximum`.
-    "#]],
+            `#/properties/x`: wrote `exclusiveMinimum` as `minimum`.
+            `#/properties/x`: wrote `exclusiveMaximum` as `maximum`.
+            `#/properties/y`: wrote `exclusiveMinimum` as `minimum`.
+            `#/properties/z`: wrote `exclusiveMinimum` as `minimum`.
+            `#/properties/z`: wrote `exclusiveMaximum` as `maximum`.
+        "#]],
     );
 }
 
@@ -1702,62 +1653,21 @@ fn sch_023_keywords() {
                 },
                 "pair": {
                   "type": "array",
-                  "description": "The items begin with {\"type\":\"string\"}, then {\"type\":\"integer\"}. No other items.",
                   "items": {
                     "anyOf": [
                       {
-                        "type": "string",
-                        "nullable": true
+                        "type": "string"
                       },
                       {
-                        "type": "number",
-                        "nullable": true
-                      },
-                      {
-                        "type": "boolean",
-                        "nullable": true
-                      },
-                      {
-                        "type": "object",
-                        "nullable": true
-                      },
-                      {
-                        "type": "array",
-                        "items": {
-                          "anyOf": [
-                            {
-                              "type": "string",
-                              "nullable": true
-                            },
-                            {
-                              "type": "number",
-                              "nullable": true
-                            },
-                            {
-                              "type": "boolean",
-                              "nullable": true
-                            },
-                            {
-                              "type": "object",
-                              "nullable": true
-                            },
-                            {
-                              "type": "array",
-                              "items": {
-                                "type": "string"
-                              },
-                              "nullable": true
-                            }
-                          ]
-                        },
-                        "nullable": true
+                        "type": "integer"
                       }
                     ]
-                  }
+                  },
+                  "description": "The items begin with {\"type\":\"string\"}, then {\"type\":\"integer\"}. No other items."
                 },
                 "map": {
                   "type": "object",
-                  "description": "A map.\nThe names of properties fit {\"pattern\":\"^a$\"}. Properties whose names match fit {\"^x-\":{\"type\":\"string\"}}. With the one property, the other: {\"a\":[\"b\"]}. Other properties fit {\"type\":\"integer\"}."
+                  "description": "A map.\nThe names of properties fit {\"pattern\":\"^a$\"}. Properties that match ^x- fit {\"type\":\"string\"}. With `a` also `b`. Other properties fit {\"type\":\"integer\"}."
                 },
                 "bytes": {
                   "type": "string",
@@ -1859,40 +1769,38 @@ fn sch_023_keywords() {
               },
               "description": "No other properties."
             }
-            ``: left `$schema` out, as the reader doesn't take it.
-            ``: left `additionalProperties` out, as the reader doesn't take it.
-            `/properties/x`: left `uniqueItems` out, as the reader doesn't take it.
-            `/properties/x`: left `examples` out, as the reader doesn't take it.
-            `/properties/number`: left `multipleOf` out, as the reader doesn't take it.
-            `/properties/number`: left `default` out, as the reader doesn't take it.
-            `/properties/number`: left `readOnly` out, as the reader doesn't take it.
-            `/properties/number`: left `$comment` out, as the reader doesn't take it.
-            `/properties/pair`: left `prefixItems` out, as the reader doesn't take it.
-            `/properties/pair`: left `items` out, as the reader doesn't take it.
-            `/properties/pair`: added `items`.
-            `/properties/pair/items`: wrote all types as `anyOf`.
-            `/properties/pair/items`: put what was beside `anyOf` into it.
-            `/properties/map`: left `propertyNames` out, as the reader doesn't take it.
-            `/properties/map`: left `patternProperties` out, as the reader doesn't take it.
-            `/properties/map`: left `dependentRequired` out, as the reader doesn't take it.
-            `/properties/map`: left `additionalProperties` out, as the reader doesn't take it.
-            `/properties/bytes`: left `contentEncoding` out, as the reader doesn't take it.
-            `/properties/bytes`: left `format` out, as the reader doesn't take it.
-            `/properties/kind`: wrote `const` as `enum`.
-            `/properties/kind`: added `"type": "string"`.
-            `/properties/level`: left `enum` out, as the reader doesn't take it.
-            `/properties/empty`: left `enum` out, as the reader doesn't take it.
-            `/properties/one`: wrote `oneOf` as `anyOf`.
-            `/properties/one`: put what was beside `anyOf` into it.
-            `/properties/all`: wrote `allOf` as one schema.
-            `/properties/not`: left `not` out, as the reader doesn't take it.
-            `/properties/if`: left `if` out, as the reader doesn't take it.
-            `/properties/if`: left `then` out, as the reader doesn't take it.
-            `/properties/contains`: left `contains` out, as the reader doesn't take it.
-            `/properties/contains`: left `maxContains` out, as the reader doesn't take it.
-            `/properties/contains`: added `items`.
-            `/properties/contains/items`: wrote all types as `anyOf`.
-            `/properties/contains/items`: put what was beside `anyOf` into it.
+            `#`: left `$schema` out, as the reader doesn't take it.
+            `#`: left `additionalProperties` out, as the reader doesn't take it.
+            `#/properties/x`: left `uniqueItems` out, as the reader doesn't take it.
+            `#/properties/x`: left `examples` out, as the reader doesn't take it.
+            `#/properties/number`: left `multipleOf` out, as the reader doesn't take it.
+            `#/properties/number`: left `default` out, as the reader doesn't take it.
+            `#/properties/number`: left `readOnly` out, as the reader doesn't take it.
+            `#/properties/number`: left `$comment` out, as the reader doesn't take it.
+            `#/properties/pair`: left `prefixItems` out, as the reader doesn't take it.
+            `#/properties/pair`: left `items` out, as the reader doesn't take it.
+            `#/properties/pair`: wrote one schema of all items.
+            `#/properties/map`: left `propertyNames` out, as the reader doesn't take it.
+            `#/properties/map`: left `patternProperties` out, as the reader doesn't take it.
+            `#/properties/map`: left `dependentRequired` out, as the reader doesn't take it.
+            `#/properties/map`: left `additionalProperties` out, as the reader doesn't take it.
+            `#/properties/bytes`: left `contentEncoding` out, as the reader doesn't take it.
+            `#/properties/bytes`: left `format` out, as the reader doesn't take it.
+            `#/properties/kind`: wrote `const` as `enum`.
+            `#/properties/kind`: added `"type": "string"`.
+            `#/properties/level`: left `enum` out, as the reader doesn't take it.
+            `#/properties/empty`: left `enum` out, as the reader doesn't take it.
+            `#/properties/one`: wrote `oneOf` as `anyOf`.
+            `#/properties/one`: put what was beside `anyOf` into it.
+            `#/properties/all`: wrote `allOf` as one schema.
+            `#/properties/not`: left `not` out, as the reader doesn't take it.
+            `#/properties/if`: left `if` out, as the reader doesn't take it.
+            `#/properties/if`: left `then` out, as the reader doesn't take it.
+            `#/properties/contains`: left `contains` out, as the reader doesn't take it.
+            `#/properties/contains`: left `maxContains` out, as the reader doesn't take it.
+            `#/properties/contains`: added `items`.
+            `#/properties/contains/items`: wrote all types as `anyOf`.
+            `#/properties/contains/items`: put what was beside `anyOf` into it.
         "#]],
     );
 }
@@ -1905,17 +1813,17 @@ fn sch_024_array_without_items() {
         schema.clone(),
         &Dialect::OPENAI,
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {
-            "x": {
-              "type": "array",
-              "items": {}
+            {
+              "type": "object",
+              "properties": {
+                "x": {
+                  "type": "array",
+                  "items": {}
+                }
+              }
             }
-          }
-        }
-        `/properties/x`: added `items`.
-    "#]],
+            `#/properties/x`: added `items`.
+        "#]],
     );
     check_gemini(
         schema,
@@ -1979,9 +1887,9 @@ fn sch_024_array_without_items() {
                 }
               }
             }
-            `/properties/x`: added `items`.
-            `/properties/x/items`: wrote all types as `anyOf`.
-            `/properties/x/items`: put what was beside `anyOf` into it.
+            `#/properties/x`: added `items`.
+            `#/properties/x/items`: wrote all types as `anyOf`.
+            `#/properties/x/items`: put what was beside `anyOf` into it.
         "#]],
     );
 }
@@ -2026,10 +1934,10 @@ fn sch_026_unknown_required() {
                 "f"
               ]
             }
-            `/properties/f/items`: no longer requires `name`, which `properties` lacks.
-            `/properties/g`: left out of `required` what is no name.
-            `/properties/g`: no longer requires `b`, which `properties` lacks.
-            `/properties/h`: left `required` out, as it is malformed.
+            `#/properties/f/items`: no longer requires `name`, which `properties` lacks.
+            `#/properties/g`: left out of `required` what is no name.
+            `#/properties/g`: no longer requires `b`, which `properties` lacks.
+            `#/properties/h`: left `required` out, as it is malformed.
         "#]],
     );
     // What is known from elsewhere stays, as what is under `not` does.
@@ -2054,17 +1962,17 @@ fn sch_028_additional_properties() {
     check_gemini(
         schema,
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {
-            "a": {
-              "type": "string"
+            {
+              "type": "object",
+              "properties": {
+                "a": {
+                  "type": "string"
+                }
+              },
+              "description": "No other properties."
             }
-          },
-          "description": "No other properties."
-        }
-        ``: left `additionalProperties` out, as the reader doesn't take it.
-    "#]],
+            `#`: left `additionalProperties` out, as the reader doesn't take it.
+        "#]],
     );
 }
 
@@ -2107,20 +2015,20 @@ fn sch_033_output_of_another_type() {
         &objects_only,
         true,
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {
-            "result": {
-              "type": "array",
-              "items": {}
+            {
+              "type": "object",
+              "properties": {
+                "result": {
+                  "type": "array",
+                  "items": {}
+                }
+              },
+              "required": [
+                "result"
+              ]
             }
-          },
-          "required": [
-            "result"
-          ]
-        }
-        ``: wrapped it as `result`, as it is no object.
-    "#]],
+            `#`: wrapped it as `result`, as it is no object.
+        "#]],
     );
     let object = json!({ "type": "object", "properties": { "a": { "type": "string" } } });
     check_output(
@@ -2144,26 +2052,26 @@ fn sch_033_output_of_another_type() {
         &objects_only,
         true,
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {
-            "result": {
-              "anyOf": [
-                {
-                  "type": "object"
-                },
-                {
-                  "type": "null"
+            {
+              "type": "object",
+              "properties": {
+                "result": {
+                  "anyOf": [
+                    {
+                      "type": "object"
+                    },
+                    {
+                      "type": "null"
+                    }
+                  ]
                 }
+              },
+              "required": [
+                "result"
               ]
             }
-          },
-          "required": [
-            "result"
-          ]
-        }
-        ``: wrapped it as `result`, as it is no object.
-    "#]],
+            `#`: wrapped it as `result`, as it is no object.
+        "#]],
     );
 }
 
@@ -2175,25 +2083,25 @@ fn sch_034_output_without_type() {
         &Dialect::ANY,
         false,
         expect![[r#"
-        {
-          "type": "object",
-          "$id": "mcpx.v1",
-          "description": "..."
-        }
-        ``: added `"type": "object"`.
-    "#]],
+            {
+              "type": "object",
+              "$id": "mcpx.v1",
+              "description": "..."
+            }
+            `#`: added `"type": "object"`.
+        "#]],
     );
     check_output(
         json!(true),
         &Dialect::ANY,
         false,
         expect![[r#"
-        {
-          "type": "object",
-          "properties": {}
-        }
-        ``: added `"type": "object"`.
-    "#]],
+            {
+              "type": "object",
+              "properties": {}
+            }
+            `#`: added `"type": "object"`.
+        "#]],
     );
     let reference = json!({ "$ref": "#/$defs/A", "$defs": { "A": { "type": "object" } } });
     check_output(
@@ -2201,17 +2109,17 @@ fn sch_034_output_without_type() {
         &Dialect::ANY,
         false,
         expect![[r##"
-        {
-          "type": "object",
-          "$ref": "#/$defs/A",
-          "$defs": {
-            "A": {
-              "type": "object"
+            {
+              "type": "object",
+              "$ref": "#/$defs/A",
+              "$defs": {
+                "A": {
+                  "type": "object"
+                }
+              }
             }
-          }
-        }
-        ``: added `"type": "object"`.
-    "##]],
+            `#`: added `"type": "object"`.
+        "##]],
     );
 }
 
@@ -2267,7 +2175,7 @@ fn sch_036_wrapped_references() {
                 }
               }
             }
-            ``: wrapped it as `result`, as it is no object.
+            `#`: wrapped it as `result`, as it is no object.
         "##]],
     );
 }
@@ -2298,8 +2206,8 @@ fn references_follow_what_moves() {
               },
               "description": "Exactly one of: {\"properties\":{\"a\":{\"type\":\"string\"}}}; {\"properties\":{\"b\":{\"type\":\"string\"}}}."
             }
-            `/properties/again`: wrote in place what `#/oneOf/0/properties/a` is.
-            ``: took `oneOf` from the root.
+            `#/properties/again`: wrote in place what `#/oneOf/0/properties/a` is.
+            `#`: took `oneOf` from the root.
         "#]],
     );
 }
@@ -2367,7 +2275,7 @@ fn wider_parts_keep_the_sense() {
                   "description": "Not {\"$ref\":\"#/$defs/D\"}."
                 },
                 "others": {
-                  "description": "Properties whose names match fit {\"^x\":{}}. No other properties."
+                  "description": "Properties that match ^x fit {}. No other properties."
                 },
                 "kept": {
                   "not": {
@@ -2384,18 +2292,18 @@ fn wider_parts_keep_the_sense() {
                 }
               }
             }
-            `/properties/one/oneOf/0`: left `pattern` out, as the reader doesn't take it.
-            `/properties/one`: wrote `oneOf` as `anyOf`.
-            `/properties/not/not`: left `pattern` out, as the reader doesn't take it.
-            `/properties/not`: left `not` out, as it can't be said in full.
-            `/properties/if/if`: left `pattern` out, as the reader doesn't take it.
-            `/properties/if`: left `if` out, as it can't be said in full.
-            `/properties/if`: left `then` out, as it can't be said in full.
-            `/properties/if`: left `else` out, as it can't be said in full.
-            `/properties/ref`: left `not` out, as it can't be said in full.
-            `/properties/others`: left `patternProperties` out, as the reader doesn't take it.
-            `/properties/others`: left `additionalProperties` out, as the reader doesn't take it.
-            `/$defs/E`: left `pattern` out, as the reader doesn't take it.
+            `#/properties/one/oneOf/0`: left `pattern` out, as the reader doesn't take it.
+            `#/properties/one`: wrote `oneOf` as `anyOf`.
+            `#/properties/not/not`: left `pattern` out, as the reader doesn't take it.
+            `#/properties/not`: left `not` out, as it can't be said in full.
+            `#/properties/if/if`: left `pattern` out, as the reader doesn't take it.
+            `#/properties/if`: left `if` out, as it can't be said in full.
+            `#/properties/if`: left `then` out, as it can't be said in full.
+            `#/properties/if`: left `else` out, as it can't be said in full.
+            `#/properties/ref`: left `not` out, as it can't be said in full.
+            `#/properties/others`: left `patternProperties` out, as the reader doesn't take it.
+            `#/properties/others`: left `additionalProperties` out, as the reader doesn't take it.
+            `#/$defs/E`: left `pattern` out, as the reader doesn't take it.
         "##]],
     );
 }

@@ -63,7 +63,7 @@ impl Pass for Fitting<'_> {
         self.values(&mut schema, &mut lost);
         self.one_of(&mut schema, &mut lost);
         self.keywords(&mut schema, &mut lost);
-        self.typed(&mut schema);
+        lost.is_wider |= self.typed(&mut schema);
         if lost.is_wider {
             lost.sentences
                 .extend(walk::open_unevaluated(self, &mut schema));
@@ -177,7 +177,9 @@ impl Fitting<'_> {
             };
             let next = is_whole.then(|| further(&value, step)).flatten();
             if next.is_none() {
-                self.lose(schema, exclusive, lost);
+                lost.sentences
+                    .extend(words::words(exclusive, &value, schema));
+                lost.is_wider = true;
             }
             let value = next.unwrap_or(value);
             let own = schema.get(bound);
@@ -187,12 +189,7 @@ impl Fitting<'_> {
                     .is_none_or(|(own, new)| if step > 0 { new > own } else { new < own })
             });
             if is_stricter {
-                schema.shift_remove(bound);
-                if schema.contains_key(exclusive) {
-                    walk::rename(schema, exclusive, bound, value);
-                } else {
-                    schema.insert(bound.to_owned(), value);
-                }
+                walk::rename(schema, exclusive, bound, value);
             }
             schema.shift_remove(exclusive);
             self.course
@@ -249,7 +246,9 @@ impl Fitting<'_> {
         if lacks("properties") || lacks("patternProperties") {
             followers.extend(["additionalProperties", "unevaluatedProperties"]);
         }
+        let mut items = None;
         if lacks("prefixItems") || lacks("items") {
+            items = any_item(schema).filter(|_| self.dialect.takes("anyOf"));
             followers.extend(["items", "additionalItems", "unevaluatedItems"]);
         }
         for followed in [
@@ -267,6 +266,11 @@ impl Fitting<'_> {
         }
         for keyword in followers {
             self.lose(schema, keyword, lost);
+        }
+        if let Some(items) = items.filter(|_| self.dialect.takes("items")) {
+            schema.insert("items".to_owned(), items);
+            self.course
+                .note(format_args!("wrote one schema of all items"));
         }
     }
 
@@ -351,6 +355,30 @@ impl Fitting<'_> {
             schema.insert("items".to_owned(), json!({}));
             self.course.note(format_args!("added `items`"));
         }
+    }
+}
+
+/// What any item of a tuple is, if that can be said.
+fn any_item(schema: &Object) -> Option<Value> {
+    const MOST: usize = 8;
+    let (first, rest) = match (schema.get("prefixItems"), schema.get("items")) {
+        (Some(Value::Array(first)), rest) => (first, rest),
+        (None, Some(Value::Array(first))) => (first, schema.get("additionalItems")),
+        _ => return None,
+    };
+    let rest = rest.filter(|it| *it != true)?;
+    let mut all: Vec<&Value> = Vec::new();
+    for item in first.iter().chain([rest]) {
+        if item != false && !all.contains(&item) {
+            all.push(item);
+        }
+        if all.len() > MOST {
+            return None;
+        }
+    }
+    match all.as_slice() {
+        [only] => Some((*only).clone()),
+        many => Some(json!({ "anyOf": many })),
     }
 }
 

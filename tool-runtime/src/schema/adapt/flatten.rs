@@ -13,37 +13,54 @@ pub(super) fn flatten(schema: Value, notes: &mut Notes) -> Value {
     let Value::Object(object) = &schema else {
         return schema;
     };
-    let combines = [
-        "$ref", "allOf", "anyOf", "const", "else", "enum", "if", "not", "oneOf", "then",
-    ];
     let is_object = object.get("type").is_some_and(|it| it == "object");
-    if is_object && !combines.iter().any(|it| object.contains_key(*it)) {
+    if is_object && !COMBINATORS.iter().any(|it| object.contains_key(*it)) {
         return schema;
     }
     let mut flattening = Flattening {
         root: &schema,
         notes,
     };
-    let (mut flat, sentences) = flattening.flat(object.clone(), 0);
-    if flat.get("type").is_none_or(|it| it != "object") {
-        flattening
-            .notes
-            .add("", format_args!("wrote `type` as `object`"));
-        flat.shift_remove("type");
-        flat.shift_insert(0, "type".to_owned(), "object".into());
+    let flat = flattening.flat(object.clone(), 0);
+    let mut schema = flat.schema;
+    if schema.get("type").is_none_or(|it| it != "object") {
+        notes.add("", format_args!("wrote `type` as `object`"));
+        schema.shift_remove("type");
+        schema.shift_insert(0, "type".to_owned(), "object".into());
     }
-    words::tell(&mut flat, &sentences);
-    flat.into()
+    unite_properties(&mut schema, &flat.possible);
+    words::tell(&mut schema, &flat.sentences);
+    schema.into()
 }
+
+/// What no root may have for these readers.
+const COMBINATORS: [&str; 10] = [
+    "$ref", "allOf", "anyOf", "const", "else", "enum", "if", "not", "oneOf", "then",
+];
 
 struct Flattening<'a> {
     root: &'a Value,
     notes: &'a mut Notes,
 }
 
+/// A schema without combinators.
+#[derive(Default)]
+struct Flat {
+    /// What holds in any case.
+    schema: Object,
+    /// The properties that it has in some cases. They are of the root unless it says something of them itself.
+    possible: Vec<(String, Value)>,
+    sentences: Vec<String>,
+    /// Says no more of properties than their schemas.
+    is_plain: bool,
+}
+
 impl Flattening<'_> {
-    fn flat(&mut self, mut schema: Object, level: usize) -> (Object, Vec<String>) {
-        let mut sentences = Vec::new();
+    fn flat(&mut self, mut schema: Object, level: usize) -> Flat {
+        let mut flat = Flat {
+            is_plain: true,
+            ..Flat::default()
+        };
         for _ in 0..DEEPEST {
             let Some(Value::String(reference)) = schema.shift_remove("$ref") else {
                 break;
@@ -51,53 +68,51 @@ impl Flattening<'_> {
             let what = format_args!("wrote in place what `{}` is", words::shortened(&reference));
             self.notes.add("", what);
             if let Some((_, Value::Object(target))) = pointer::resolved(self.root, &reference) {
-                sentences.extend(merge::merge(&mut schema, target.clone()).sentences);
+                let merged = merge::merge(&mut schema, target.clone());
+                flat.sentences.extend(merged.sentences);
             }
         }
         schema.shift_remove("$ref");
         for keyword in ["enum", "const", "not"] {
             if let Some(value) = schema.shift_remove(keyword) {
-                sentences.extend(words::words(keyword, &value, &schema));
+                flat.sentences
+                    .extend(words::words(keyword, &value, &schema));
                 self.note(keyword);
             }
         }
-        if let Some(value) = schema.get("if") {
-            sentences.extend(words::words("if", value, &schema));
-        }
-        let cases: Vec<Value> = ["then", "else", "if"]
-            .iter()
-            .filter_map(|it| {
-                let value = schema.shift_remove(*it)?;
-                self.note(it);
-                (*it != "if").then_some(value)
-            })
-            .collect();
-        if !cases.is_empty() {
-            let (branches, _) = self.branches(cases, level);
-            open_unless_plain(&mut schema, &branches, &mut sentences);
-            unite_properties(&mut schema, &branches);
-        }
+        self.cases(&mut schema, level, &mut flat);
         if let Some(Value::Array(parts)) = schema.shift_remove("allOf") {
             self.note("allOf");
             for part in parts {
                 if let Value::Object(part) = part {
-                    let (part, told) = self.inner(part, level);
-                    sentences.extend(told);
-                    sentences.extend(merge::merge(&mut schema, part).sentences);
+                    let part = self.inner(part, level);
+                    flat.sentences.extend(part.sentences);
+                    flat.possible.extend(part.possible);
+                    flat.is_plain &= part.is_plain;
+                    let merged = merge::merge(&mut schema, part.schema);
+                    flat.sentences.extend(merged.sentences);
                 }
             }
         }
         for keyword in ["anyOf", "oneOf"] {
-            let Some(branches) = schema.shift_remove(keyword) else {
-                continue;
-            };
-            self.note(keyword);
-            sentences.extend(words::words(keyword, &branches, &schema));
-            if let Value::Array(branches) = branches {
-                self.choose(&mut schema, branches, level, &mut sentences);
+            if let Some(branches) = schema.shift_remove(keyword) {
+                self.note(keyword);
+                flat.sentences
+                    .extend(words::words(keyword, &branches, &schema));
+                if let Value::Array(branches) = branches {
+                    self.choose(&mut schema, branches, level, &mut flat);
+                }
             }
         }
-        (schema, sentences)
+        // What counts as evaluated was decided by the branches, too.
+        if !flat.is_plain
+            && let Some(value) = schema.shift_remove("unevaluatedProperties")
+        {
+            let told = words::words("unevaluatedProperties", &value, &schema);
+            flat.sentences.extend(told);
+        }
+        flat.schema = schema;
+        flat
     }
 
     fn note(&mut self, keyword: &str) {
@@ -105,63 +120,75 @@ impl Flattening<'_> {
         self.notes.add("", what);
     }
 
-    fn inner(&mut self, schema: Object, level: usize) -> (Object, Vec<String>) {
+    fn inner(&mut self, schema: Object, level: usize) -> Flat {
         if level == DEEPEST {
             let told = words::quoted(&schema.into());
-            return (Object::new(), vec![format!("Fits {told}.")]);
+            return Flat {
+                sentences: vec![format!("Fits {told}.")],
+                ..Flat::default()
+            };
         }
-        let (mut schema, told) = self.flat(schema, level + 1);
+        let mut flat = self.flat(schema, level + 1);
         for keyword in ["$schema", "$id", "$comment", "title", "description"] {
-            schema.shift_remove(keyword);
+            flat.schema.shift_remove(keyword);
         }
-        (schema, told)
+        flat
     }
 
-    /// The alternatives that an object can fit, and whether one of them is any object.
-    fn branches(&mut self, branches: Vec<Value>, level: usize) -> (Vec<Object>, bool) {
-        let mut flat = Vec::new();
-        let mut is_open = false;
-        for branch in branches {
-            match branch {
-                Value::Object(branch) => {
-                    let (branch, _) = self.inner(branch, level);
-                    let kinds = branch.get("type").map(merge::kinds);
-                    if kinds.is_none_or(|it| it.contains(&"object")) {
-                        flat.push(branch);
-                    }
-                }
-                branch => is_open |= branch == true,
+    /// Tells conditions in words.
+    fn cases(&mut self, schema: &mut Object, level: usize, flat: &mut Flat) {
+        if let Some(value) = schema.get("if") {
+            flat.sentences.extend(words::words("if", value, schema));
+        }
+        for keyword in ["then", "else", "if"] {
+            let Some(case) = schema.shift_remove(keyword) else {
+                continue;
+            };
+            self.note(keyword);
+            if keyword != "if" {
+                self.branches(vec![case], level, flat);
             }
         }
-        (flat, is_open)
     }
 
-    fn choose(
+    /// Returns the alternatives that an object can fit, or nothing if one of them is any object. Their properties become
+    /// possible.
+    fn branches(
         &mut self,
-        schema: &mut Object,
         branches: Vec<Value>,
         level: usize,
-        sentences: &mut Vec<String>,
-    ) {
-        let (branches, is_open) = self.branches(branches, level);
-        open_unless_plain(schema, &branches, sentences);
-        if !is_open {
+        flat: &mut Flat,
+    ) -> Option<Vec<Object>> {
+        let mut schemas = Vec::new();
+        let mut is_open = false;
+        for branch in branches {
+            let Value::Object(branch) = branch else {
+                is_open |= branch == true;
+                continue;
+            };
+            let branch = self.inner(branch, level);
+            let kinds = branch.schema.get("type").map(merge::kinds);
+            if kinds.is_some_and(|it| !it.contains(&"object")) {
+                continue;
+            }
+            let plain = ["properties", "required", "type"];
+            flat.is_plain &= branch.is_plain;
+            flat.is_plain &= branch.schema.keys().all(|it| plain.contains(&it.as_str()));
+            if let Some(Value::Object(properties)) = branch.schema.get("properties") {
+                let properties = properties.iter().map(|(k, v)| (k.clone(), v.clone()));
+                flat.possible.extend(properties);
+            }
+            flat.possible.extend(branch.possible);
+            schemas.push(branch.schema);
+        }
+        (!is_open).then_some(schemas)
+    }
+
+    fn choose(&mut self, schema: &mut Object, branches: Vec<Value>, level: usize, flat: &mut Flat) {
+        if let Some(branches) = self.branches(branches, level, flat) {
             require(schema, &branches);
             close(schema, &branches);
         }
-        unite_properties(schema, &branches);
-    }
-}
-
-/// What counts as evaluated was decided by the branches, too.
-fn open_unless_plain(schema: &mut Object, branches: &[Object], sentences: &mut Vec<String>) {
-    let plain = ["properties", "required", "type"];
-    let is_plain = |it: &Object| it.keys().all(|it| plain.contains(&it.as_str()));
-    if branches.iter().all(is_plain) {
-        return;
-    }
-    if let Some(value) = schema.shift_remove("unevaluatedProperties") {
-        sentences.extend(words::words("unevaluatedProperties", &value, schema));
     }
 }
 
@@ -211,24 +238,16 @@ fn close(schema: &mut Object, branches: &[Object]) {
 }
 
 /// Adds the properties of the alternatives. One that several have is as any of them has it.
-fn unite_properties(schema: &mut Object, branches: &[Object]) {
+fn unite_properties(schema: &mut Object, possible: &[(String, Value)]) {
     let mut found: Vec<(&String, Vec<&Value>)> = Vec::new();
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
-    for branch in branches {
-        let Some(Value::Object(properties)) = branch.get("properties") else {
-            continue;
-        };
-        for (name, value) in properties {
-            let index = *places.entry(name).or_insert(found.len());
-            match found.get_mut(index) {
-                Some((_, values)) if !values.contains(&value) => values.push(value),
-                Some(_) => {}
-                None => found.push((name, vec![value])),
-            }
+    for (name, value) in possible {
+        let index = *places.entry(name).or_insert(found.len());
+        match found.get_mut(index) {
+            Some((_, values)) if !values.contains(&value) => values.push(value),
+            Some(_) => {}
+            None => found.push((name, vec![value])),
         }
-    }
-    if found.is_empty() && branches.is_empty() {
-        return;
     }
     let own = schema.entry("properties").or_insert_with(|| json!({}));
     let Value::Object(own) = own else { return };

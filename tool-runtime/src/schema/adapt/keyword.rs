@@ -131,6 +131,22 @@ pub(super) fn is_rule(keyword: &str) -> bool {
     }
 }
 
+/// Says whether the schemas in a keyword are about the same value as the one around them.
+pub(super) fn is_branch(keyword: &str) -> bool {
+    matches!(
+        keyword,
+        "allOf"
+            | "anyOf"
+            | "dependencies"
+            | "dependentSchemas"
+            | "else"
+            | "if"
+            | "not"
+            | "oneOf"
+            | "then"
+    )
+}
+
 /// The kind of value that a keyword is about, if it is about one.
 pub(super) fn kind(keyword: &str) -> Option<&'static str> {
     Some(match keyword {

@@ -131,6 +131,8 @@ pub(super) fn push(pointer: &mut String, token: &str) {
 #[derive(Debug, Default)]
 pub(super) struct References {
     targets: BTreeSet<String>,
+    /// Those of references that are about the same value as another schema.
+    shared: BTreeSet<String>,
     count: usize,
     is_exotic: bool,
 }
@@ -138,11 +140,16 @@ pub(super) struct References {
 impl References {
     pub(super) fn of(root: &Value) -> Self {
         let mut references = Self::default();
-        each(root, Place::Schema, &mut |keyword, reference| {
+        each(root, Place::Schema, false, &mut |it| {
             references.count += 1;
-            references.is_exotic |= !(reference.starts_with("#/") || reference == "#");
-            if keyword == "$ref" {
-                references.targets.extend(target(root, reference));
+            references.is_exotic |= !(it.text.starts_with("#/") || it.text == "#");
+            if it.keyword == "$ref"
+                && let Some(target) = target(root, it.text)
+            {
+                if it.is_shared {
+                    references.shared.insert(target.clone());
+                }
+                references.targets.insert(target);
             }
         });
         references
@@ -154,6 +161,11 @@ impl References {
 
     pub(super) fn has(&self, pointer: &str) -> bool {
         self.targets.contains(pointer)
+    }
+
+    /// Whether what is at a place is also said of a value of which another schema says something.
+    pub(super) fn share(&self, pointer: &str) -> bool {
+        self.shared.contains(pointer)
     }
 
     pub(super) fn into_targets(self) -> BTreeSet<String> {
@@ -174,8 +186,8 @@ impl References {
         }
         let root = Value::Object(schema.clone());
         let mut is_found = true;
-        each(&root, Place::Schema, &mut |_, reference| {
-            let was = tokens(reference).map(|tokens| {
+        each(&root, Place::Schema, false, &mut |it| {
+            let was = tokens(it.text).map(|tokens| {
                 let mut pointer = String::new();
                 for token in &tokens {
                     push(&mut pointer, token);
@@ -183,41 +195,55 @@ impl References {
                 pointer
             });
             let was_found = was.is_some_and(|it| self.has(&it));
-            is_found &= !was_found || target(&root, reference).is_some();
+            is_found &= !was_found || target(&root, it.text).is_some();
         });
         is_found
     }
 }
 
-fn each(value: &Value, place: Place, visit: &mut impl FnMut(&str, &str)) {
+struct Reference<'a> {
+    keyword: &'a str,
+    text: &'a str,
+    /// It stands in a branch, or beside rules.
+    is_shared: bool,
+}
+
+fn each(value: &Value, place: Place, is_branch: bool, visit: &mut impl FnMut(Reference<'_>)) {
     match value {
         Value::Object(object) => {
+            let is_rule = |it: &String| keyword::is_rule(it) && !REFERENCES.contains(&it.as_str());
             for (token, value) in object {
                 match value {
-                    Value::String(reference)
+                    Value::String(text)
                         if place != Place::Schemas && REFERENCES.contains(&token.as_str()) =>
                     {
-                        visit(token, reference);
+                        visit(Reference {
+                            keyword: token,
+                            text,
+                            is_shared: is_branch || object.keys().any(is_rule),
+                        });
                     }
                     value => {
                         if let Some(inner) = place.inner(token, value) {
-                            each(value, inner, visit);
+                            let is_branch = match place {
+                                Place::Schema => keyword::is_branch(token),
+                                Place::Schemas => is_branch,
+                                Place::Other => false,
+                            };
+                            each(value, inner, is_branch, visit);
                         }
                     }
                 }
             }
         }
         Value::Array(items) if place != Place::Schema => {
+            let inner = if place == Place::Schemas {
+                Place::Schema
+            } else {
+                place
+            };
             for value in items {
-                each(
-                    value,
-                    if place == Place::Schemas {
-                        Place::Schema
-                    } else {
-                        place
-                    },
-                    visit,
-                );
+                each(value, inner, is_branch, visit);
             }
         }
         _ => {}

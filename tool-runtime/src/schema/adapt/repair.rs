@@ -151,7 +151,7 @@ impl Pass for Mending<'_> {
         is_wider |= self.malformed(&mut schema);
         is_wider |= self.nullable(&mut schema);
         is_wider |= self.references(&mut schema);
-        if place != Place::Branch {
+        if place != Place::Branch && !self.course.references.share(&self.course.path) {
             is_wider |= unknown_names(self, &mut schema);
         }
         if is_wider {

@@ -270,11 +270,12 @@ pub(super) fn open_unevaluated(pass: &mut impl Pass, schema: &mut Object) -> Vec
 }
 
 fn place(keyword: &str) -> Place {
-    match keyword {
-        "properties" => Place::Property,
-        "allOf" | "anyOf" | "dependencies" | "dependentSchemas" | "else" | "if" | "not"
-        | "oneOf" | "then" => Place::Branch,
-        _ => Place::Elsewhere,
+    if keyword == "properties" {
+        Place::Property
+    } else if keyword::is_branch(keyword) {
+        Place::Branch
+    } else {
+        Place::Elsewhere
     }
 }
 

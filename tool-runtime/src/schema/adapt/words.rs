@@ -16,14 +16,14 @@ pub(super) fn words(keyword: &str, value: &Value, schema: &Object) -> Option<Str
         "exclusiveMinimum" => format!("At least {} (exclusive).", json()),
         "exclusiveMaximum" => format!("At most {} (exclusive).", json()),
         "multipleOf" => format!("A multiple of {}.", json()),
-        "minLength" => format!("At least {} characters.", json()),
-        "maxLength" => format!("At most {} characters.", json()),
+        "minLength" => format!("At least {}.", count(value, "character")),
+        "maxLength" => format!("At most {}.", count(value, "character")),
         "pattern" => format!("Matches {}.", text(value)),
         "format" => format!("Has the form {}.", text(value)),
         "contentEncoding" => format!("Encoded in {}.", text(value)),
         "contentMediaType" => format!("Holds {}.", text(value)),
-        "minItems" => format!("At least {} items.", json()),
-        "maxItems" => format!("At most {} items.", json()),
+        "minItems" => format!("At least {}.", count(value, "item")),
+        "maxItems" => format!("At most {}.", count(value, "item")),
         "uniqueItems" if value == true => "Each item at most once.".to_owned(),
         "contains" => {
             let least = schema.get("minContains").map_or("1".to_owned(), quoted);
@@ -40,8 +40,8 @@ pub(super) fn words(keyword: &str, value: &Value, schema: &Object) -> Option<Str
         "items" | "additionalItems" | "unevaluatedItems" if value != true => {
             format!("Other items fit {}.", json())
         }
-        "minProperties" => format!("At least {} properties.", json()),
-        "maxProperties" => format!("At most {} properties.", json()),
+        "minProperties" => format!("At least {}.", count(value, "property")),
+        "maxProperties" => format!("At most {}.", count(value, "property")),
         "additionalProperties" | "unevaluatedProperties" if value == false => {
             "No other properties.".to_owned()
         }
@@ -49,12 +49,18 @@ pub(super) fn words(keyword: &str, value: &Value, schema: &Object) -> Option<Str
             format!("Other properties fit {}.", json())
         }
         "properties" => format!("Its properties are {}.", json()),
-        "patternProperties" => format!("Properties whose names match fit {}.", json()),
+        "patternProperties" => each(value, |name, it| {
+            format!("Properties that match {name} fit {}.", branch(it))
+        }),
         "propertyNames" => format!("The names of properties fit {}.", json()),
         "required" => format!("Required: {}.", names(value)),
-        "dependentRequired" | "dependentSchemas" | "dependencies" => {
-            format!("With the one property, the other: {}.", json())
-        }
+        "dependentRequired" | "dependentSchemas" | "dependencies" => each(value, |name, it| {
+            if it.is_array() {
+                format!("With `{name}` also {}.", names(it))
+            } else {
+                format!("With `{name}` it fits {}.", branch(it))
+            }
+        }),
         "const" => format!("Always {}.", json()),
         "enum" => format!("One of {}.", list(value, ", ")),
         "type" => match value {
@@ -140,6 +146,23 @@ pub(super) fn text(value: &Value) -> String {
     match value {
         Value::String(text) => shortened(text).into_owned(),
         other => quoted(other),
+    }
+}
+
+/// A sentence for each of the first entries.
+fn each(value: &Value, sentence: impl Fn(&str, &Value) -> String) -> String {
+    let entries = value.as_object().into_iter().flatten().take(5);
+    let told: Vec<String> = entries
+        .map(|(name, it)| sentence(&shortened(name), it))
+        .collect();
+    told.join(" ")
+}
+
+fn count(value: &Value, what: &str) -> String {
+    match (value.as_u64(), what) {
+        (Some(1), what) => format!("1 {what}"),
+        (_, "property") => format!("{} properties", quoted(value)),
+        (_, what) => format!("{} {what}s", quoted(value)),
     }
 }
 

@@ -252,14 +252,50 @@ fn beside(own: Value, keyword: &str, value: Value) -> Value {
     }
 }
 
+/// What stands in a root beside the properties `a` and `b`, of which it may say more.
+fn combinator() -> impl Strategy<Value = Value> {
+    let names = || prop::collection::vec(prop::sample::select(&["a", "b"][..]), 0..2);
+    let branch = (schema(), schema(), names(), 0..9).prop_map(|(a, b, required, of)| match of {
+        0 => json!({ "required": required }),
+        1 => json!({ "properties": { "a": a }, "additionalProperties": false }),
+        2 => json!({ "type": "object", "properties": { "b": b }, "required": required }),
+        3 => json!({ "type": "null" }),
+        4 => json!({ "$ref": "#/$defs/A" }),
+        5 => json!({ "patternProperties": { "^a": a } }),
+        6 => json!({ "if": { "required": required }, "then": { "properties": { "a": a } } }),
+        7 => json!({ "anyOf": [{ "properties": { "b": b }, "required": ["b"] }, { "properties": { "a": a } }] }),
+        _ => json!({ "not": { "required": required } }),
+    });
+    let branch = branch.boxed();
+    let some = prop::collection::vec(branch.clone(), 1..4);
+    prop_oneof![
+        some.clone().prop_map(|it| json!({ "oneOf": it })),
+        some.clone().prop_map(|it| json!({ "anyOf": it })),
+        some.prop_map(|it| json!({ "allOf": it })),
+        (branch.clone(), branch.clone(), branch.clone())
+            .prop_map(|(a, b, c)| json!({ "if": a, "then": b, "else": c })),
+        branch.prop_map(|it| json!({ "not": it })),
+    ]
+}
+
 /// A root of which the properties, and what they refer to, are any schemas.
 fn root() -> impl Strategy<Value = Value> {
-    (schema(), schema(), schema(), schema()).prop_map(|(a, b, d, e)| {
-        json!({
+    let combinators = prop::collection::vec((combinator(), any::<bool>()), 0..2);
+    (schema(), schema(), schema(), schema(), combinators).prop_map(|(a, b, d, e, combinators)| {
+        let mut root = json!({
             "type": "object",
             "properties": { "a": a, "b": b },
             "$defs": { "A": d, "B": e },
-        })
+        });
+        for (combinator, evaluates) in combinators {
+            for (keyword, value) in combinator.as_object().unwrap() {
+                root[keyword] = value.clone();
+            }
+            if evaluates {
+                root["unevaluatedProperties"] = false.into();
+            }
+        }
+        root
     })
 }
 
@@ -336,7 +372,7 @@ fn has_lists_of_lists(value: &Value) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn any_json_is_repaired_and_adapted(json in any_json()) {
@@ -385,9 +421,11 @@ proptest! {
         schema in root(),
         instances in prop::collection::vec((instance(), instance()), 12)
     ) {
-        let instances = instances.into_iter().map(|(a, b)| json!({ "a": a, "b": b }));
+        let instances = instances.into_iter().flat_map(|(a, b)| {
+            [json!({ "a": a, "b": b }), json!({ "a": a }), json!({ "b": b })]
+        });
         let mut accepted: Vec<Value> = instances.filter(|it| accepts(&schema, it)).collect();
-        accepted.push(json!({}));
+        accepted.extend(Some(json!({})).filter(|it| accepts(&schema, it)));
         let repaired = repair(Some(&schema));
         let as_value = Value::Object(repaired.schema.clone());
         for instance in &accepted {

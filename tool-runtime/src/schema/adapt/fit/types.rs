@@ -26,6 +26,10 @@ impl Fitting<'_> {
             Null::Only => {
                 lost.sentences.push("Always `null`.".to_owned());
                 lost.is_wider = true;
+                if !self.dialect.untyped && self.dialect.nullable {
+                    schema.insert("type".to_owned(), "string".into());
+                    schema.insert("nullable".to_owned(), true.into());
+                }
                 false
             }
             Null::Possible if self.dialect.takes("nullable") && self.dialect.nullable => {
@@ -75,29 +79,34 @@ impl Fitting<'_> {
         }
     }
 
-    /// Writes a type where there is none: the one that the rules are about, or a choice of all.
-    pub(super) fn typed(&mut self, schema: &mut Object) {
+    /// Writes a type where there is none: that of its values, the one that its rules are about, or a choice of all. Says
+    /// whether other values may fit by that.
+    pub(super) fn typed(&mut self, schema: &mut Object) -> bool {
         let says_kind = ["$ref", "allOf", "anyOf", "oneOf", "type"];
         if self.dialect.untyped || says_kind.iter().any(|it| schema.contains_key(*it)) {
-            return;
+            return false;
         }
+        let of_values = kind_of_values(schema);
         let mut kinds: Vec<&str> = schema.keys().filter_map(|it| keyword::kind(it)).collect();
         kinds.dedup();
-        let kind = match kinds.as_slice() {
-            [kind] => *kind,
+        let kind = match (of_values, kinds.as_slice()) {
+            (Some(kind), _) => kind,
+            (None, [kind]) => *kind,
             _ if self.dialect.takes("anyOf") => {
+                let is_ruled = schema.keys().any(|it| keyword::is_rule(it));
                 schema.insert("anyOf".to_owned(), any(self.dialect.nullable));
                 if self.dialect.nullable {
                     schema.insert("nullable".to_owned(), true.into());
                 }
                 self.course.note(format_args!("wrote all types as `anyOf`"));
-                return;
+                return is_ruled;
             }
             _ => "string",
         };
         schema.shift_insert(0, "type".to_owned(), kind.into());
         self.course
             .note(format_args!("added `\"type\": \"{kind}\"`"));
+        of_values.is_none()
     }
 }
 
@@ -174,6 +183,26 @@ fn take_null(schema: &mut Object) -> Null {
     } else {
         Null::Impossible
     }
+}
+
+/// The type of all values that a schema lists, if they have one type.
+fn kind_of_values(schema: &Object) -> Option<&'static str> {
+    let values = match (schema.get("const"), schema.get("enum")) {
+        (Some(value), _) => std::slice::from_ref(value),
+        (None, Some(Value::Array(values))) => values,
+        _ => return None,
+    };
+    let mut kinds = values.iter().map(|it| match it {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    });
+    let first = kinds.next()?;
+    let is_one = kinds.all(|it| it == first) && first != "null";
+    is_one.then_some(first)
 }
 
 /// What became of `null`.
