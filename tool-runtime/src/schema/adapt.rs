@@ -40,11 +40,14 @@ pub struct Adapted {
 /// Takes out of a schema what a reader rejects, and only that; what rules are lost by it is told in the `description` of
 /// their place.
 ///
-/// What the schema accepts is accepted by the adapted one too, with three exceptions, which readers force on us:
-/// a property that may be `null` may only be left out if the reader knows no `null`; a property of one alternative at a
-/// root without alternatives is of that alternative's type; and for a reader who wants a type everywhere a place with
-/// `properties` is an object, one with `items` an array, and so on. The arguments of a call are checked against the
-/// original.
+/// What the schema accepts is accepted by the adapted one too, with exceptions which readers force on us:
+///
+/// - A property that may be `null` may only be left out, for a reader who knows no `null`.
+/// - A property of one alternative is of its type there, for a reader who takes no alternatives at the root.
+/// - A place with `properties` is an object, one with `items` an array and so on, for a reader who wants types everywhere;
+///   and where any value is good, a list of lists is one of texts.
+///
+/// The arguments of a call are to be checked against the original.
 ///
 /// A schema of which the reader takes everything is returned as it is. An adapted schema is such a schema. The input
 /// should have gone through [`repair`] if others wrote it.

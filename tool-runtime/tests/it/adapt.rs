@@ -1,5 +1,7 @@
 //! Schemas of others: repaired for all readers, and adapted to one.
 
+#![expect(clippy::too_many_lines, reason = "schemas are long")]
+
 mod properties;
 mod readers;
 
@@ -690,6 +692,38 @@ fn sch_009_billion_laughs() {
             reader.check(&adapted.schema);
         }
     }
+}
+
+#[test]
+fn sch_009_bytes() {
+    let enormous = "a".repeat(1 << 20);
+    check_repair(
+        json!({ "type": "object", "description": "Short.", "title": enormous }),
+        expect![[r#"
+            {
+              "type": "object",
+              "properties": {},
+              "description": "Short."
+            }
+            `#`: the schema is larger than 1048576 bytes; any object is taken.
+        "#]],
+    );
+    // What an adapted schema grows to counts as well.
+    let any: Map<String, Value> = (0..9_000).map(|it| (it.to_string(), json!({}))).collect();
+    let adapted = adapt(
+        json!({ "type": "object", "properties": any })
+            .as_object()
+            .unwrap(),
+        &Dialect::GEMINI,
+    );
+    expect![[r#"
+        {
+          "type": "object",
+          "properties": {}
+        }
+        `#`: the schema is larger than 1048576 bytes; any object is taken.
+    "#]]
+    .assert_eq(&told(&adapted.schema, &adapted.notes));
 }
 
 #[test]

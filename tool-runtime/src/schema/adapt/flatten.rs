@@ -7,6 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// How many combinators within one another are flattened.
 const DEEPEST: usize = 8;
 
+/// The most schemas of one property that are told apart.
+const MOST: usize = 32;
+
 /// Makes one object of the root: with the properties of all alternatives, and what every one of them requires. The rule
 /// that chose between them is told in words.
 pub(super) fn flatten(schema: Value, notes: &mut Notes) -> Value {
@@ -244,8 +247,8 @@ fn unite_properties(schema: &mut Object, possible: &[(String, Value)]) {
     for (name, value) in possible {
         let index = *places.entry(name).or_insert(found.len());
         match found.get_mut(index) {
-            Some((_, values)) if !values.contains(&value) => values.push(value),
-            Some(_) => {}
+            Some((_, values)) if values.len() > MOST || values.contains(&value) => {}
+            Some((_, values)) => values.push(value),
             None => found.push((name, vec![value])),
         }
     }
@@ -259,6 +262,9 @@ fn unite_properties(schema: &mut Object, possible: &[(String, Value)]) {
 fn any_of(schemas: &[&Value]) -> Value {
     if let [only] = schemas {
         return (*only).clone();
+    }
+    if schemas.len() > MOST {
+        return json!({});
     }
     values(schemas).unwrap_or_else(|| json!({ "anyOf": schemas }))
 }

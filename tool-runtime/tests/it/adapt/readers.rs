@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 /// What a reader rejects. It is written apart from the dialects, from what the readers' errors say.
+#[expect(clippy::struct_excessive_bools, reason = "each is a quirk by itself")]
 #[derive(Clone, Copy)]
 pub(super) struct Reader {
     follows_references: bool,

@@ -9,6 +9,7 @@ use crate::schema::{
     },
 };
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 impl Fitting<'_> {
     /// Makes one type of several. Says whether the place must be one to leave out, as it can no longer be `null`.
@@ -63,11 +64,14 @@ impl Fitting<'_> {
 
     /// Makes one type of a list, or a choice of them.
     fn one_kind(&mut self, schema: &mut Object, lost: &mut Lost) {
-        let Some(Value::Array(kinds)) = schema.get("type") else {
+        let Some(kinds @ Value::Array(_)) = schema.get("type") else {
             return;
         };
+        let mut kinds = merge::kinds(kinds);
+        let mut seen = BTreeSet::new();
+        kinds.retain(|it| seen.insert(*it));
         if let [only] = kinds.as_slice() {
-            let only = only.clone();
+            let only = (*only).into();
             schema.insert("type".to_owned(), only);
             self.course.note(format_args!("wrote `type` as one type"));
         } else if self.dialect.takes("anyOf") && !schema.contains_key("anyOf") {
