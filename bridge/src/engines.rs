@@ -28,7 +28,7 @@ pub use edit::{EditError, Format, Step};
 pub use place::{Folders, Place, Root};
 
 use serde_json::Value;
-use tool_runtime::{NAMESPACE, Spelling};
+use tool_runtime::{Caller, Dialect, NAMESPACE, Spelling};
 
 /// Every engine, by title.
 pub static ENGINES: [&Engine; 14] = [
@@ -79,6 +79,10 @@ pub struct Engine {
     pub further: fn(&Connection, Scope) -> Vec<Change>,
     /// How it spells the name of a tool for its model.
     pub spelling: Spelling,
+    /// What it takes of a schema, whatever its model takes.
+    pub dialect: Dialect,
+    /// How many bytes of a result it shows its model whole, where that is known to be few.
+    pub most_output: Option<usize>,
     /// Arguments that it adds to those of the model.
     pub invents: &'static [&'static str],
     /// What is written besides address and token, and why.
@@ -213,6 +217,19 @@ impl Engine {
         changes.extend(further);
         Some(changes)
     }
+}
+
+/// Says what a caller takes of a schema: its engine, and the model behind it as far as that is known.
+pub fn dialect(caller: &Caller) -> Dialect {
+    let of_engine = Engine::named(&caller.engine).map_or(Dialect::ANY, |it| it.dialect);
+    let model = caller.model.to_lowercase();
+    let families = [
+        ("gemini", Dialect::GEMINI),
+        ("claude", Dialect::ANTHROPIC),
+        ("gpt", Dialect::OPENAI),
+    ];
+    let family = families.iter().find(|(name, _)| model.contains(name));
+    family.map_or(of_engine, |(_, dialect)| of_engine.both(*dialect))
 }
 
 /// The place of an entry in a map of servers.

@@ -130,6 +130,10 @@ pub struct Caller {
     pub session: String,
     /// How the session was found.
     pub identified: Identified,
+    /// The model behind the engine, where that is known, for example `gemini-3-pro`.
+    pub model: String,
+    /// How many bytes of text a result may have that the caller takes whole, where that is less than the limit of all.
+    pub most_output: Option<usize>,
     /// On whose behalf, as the front door knows it: the name of a token, never the token itself.
     pub principal: String,
     /// What the caller may do.

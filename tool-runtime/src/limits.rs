@@ -89,7 +89,7 @@ impl Results {
         let rest = text
             .get(start..)
             .ok_or("the offset must be one that stands in a cut result")?;
-        let length = usize::try_from(length)?.min(self.limit);
+        let length = usize::try_from(length)?.min(self.limit_of(caller));
         let end = start + boundary(rest, length);
         let mut piece = text[start..end].to_owned();
         if end < text.len() {
@@ -106,6 +106,11 @@ impl Results {
             kept: Arc::default(),
             limit,
         }
+    }
+
+    fn limit_of(&self, caller: &Caller) -> usize {
+        let of_caller = caller.most_output.unwrap_or(self.limit);
+        of_caller.min(self.limit)
     }
 
     fn get(&self, handle: &str, caller: &Caller) -> Option<Arc<str>> {
@@ -138,7 +143,7 @@ impl Results {
     /// whose text is the beginning of the data.
     pub(crate) fn cut(&self, output: &mut Output, caller: &Caller) -> Option<usize> {
         if let Some(structured) = &output.structured
-            && structured.get().len() > self.limit
+            && structured.get().len() > self.limit_of(caller)
         {
             let data = Content::text(structured.get());
             output.content.retain(|it| it.as_text().is_none());
@@ -163,14 +168,15 @@ impl Results {
         text_of: fn(&mut T) -> Option<&mut String>,
         caller: &Caller,
     ) -> Option<usize> {
+        let limit = self.limit_of(caller);
         let texts = blocks.iter_mut().filter_map(text_of);
-        if texts.map(|it| it.len()).sum::<usize>() <= self.limit {
+        if texts.map(|it| it.len()).sum::<usize>() <= limit {
             return None;
         }
         let texts = blocks.iter_mut().filter_map(text_of);
         let texts: Vec<&str> = texts.map(|it| it.as_str()).collect();
         let whole = texts.join("\n");
-        let (end, total) = (boundary(&whole, self.limit), whole.len());
+        let (end, total) = (boundary(&whole, limit), whole.len());
         let handle = self.keep(whole, caller);
         let mut left = Some(end);
         blocks.retain_mut(|it| {

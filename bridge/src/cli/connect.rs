@@ -378,7 +378,7 @@ impl<'a> Desk<'a> {
     }
 }
 
-fn find(name: &str) -> Result<&'static Engine, Failure> {
+pub(super) fn find(name: &str) -> Result<&'static Engine, Failure> {
     Engine::find(name).ok_or_else(|| {
         let known: Vec<&str> = ENGINES.iter().map(|it| it.id).collect();
         format!(

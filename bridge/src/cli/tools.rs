@@ -1,13 +1,16 @@
 //! `clopen-mcp tools`: list, show and call tools in this process.
 
-use super::{CANNOT, Failure, NO, print, print_json};
+use super::{CANNOT, Failure, NO, connect, print, print_json};
+use crate::engines::Engine;
 use clap::Subcommand as ClapSubcommand;
 use serde_json::{Value, json};
 use std::{
     io::{self, Read as _},
     process::ExitCode,
 };
-use tool_runtime::{CallError, Caller, Context, Dispatcher, Tool, export::mcp, full_name};
+use tool_runtime::{
+    CallError, Caller, Context, Dialect, Dispatcher, Shown, Tool, adapt, export::mcp, full_name,
+};
 
 #[derive(Debug, ClapSubcommand)]
 pub(super) enum Command {
@@ -21,6 +24,9 @@ pub(super) enum Command {
     Show {
         /// Any spelling of its name
         name: String,
+        /// Show it as this engine is given it
+        #[arg(long)]
+        engine: Option<String>,
         /// Print JSON, as `tools/list` gives it
         #[arg(long)]
         json: bool,
@@ -44,7 +50,10 @@ pub(super) enum Command {
 pub(super) async fn run(command: Command, dispatcher: &Dispatcher) -> Result<ExitCode, Failure> {
     match command {
         Command::List { json } => list(dispatcher, json),
-        Command::Show { name, json } => show(dispatcher, &name, json),
+        Command::Show { name, engine, json } => {
+            let engine = engine.as_deref().map(connect::find).transpose()?;
+            show(dispatcher, &name, engine, json)
+        }
         Command::Call {
             name,
             arguments,
@@ -99,7 +108,12 @@ fn first_sentence(description: &str) -> String {
     }
 }
 
-fn show(dispatcher: &Dispatcher, name: &str, json: bool) -> Result<ExitCode, Failure> {
+fn show(
+    dispatcher: &Dispatcher,
+    name: &str,
+    engine: Option<&Engine>,
+    json: bool,
+) -> Result<ExitCode, Failure> {
     let view = dispatcher.view();
     let caller = Caller::default();
     let Some(tool) = view.tool(name)? else {
@@ -107,9 +121,10 @@ fn show(dispatcher: &Dispatcher, name: &str, json: bool) -> Result<ExitCode, Fai
         return Ok(ExitCode::from(NO));
     };
     let listed = view.tools(&caller).find(|it| std::ptr::eq(it.item, tool));
+    let dialect = engine.map_or(Dialect::ANY, |it| it.dialect);
     if json {
         match listed {
-            Some(listed) => print_json(&mcp::tool(listed))?,
+            Some(listed) => print_json(&mcp::tool_for(listed, &dialect))?,
             None => print_json(&Value::Null)?,
         }
         return Ok(ExitCode::SUCCESS);
@@ -119,14 +134,25 @@ fn show(dispatcher: &Dispatcher, name: &str, json: bool) -> Result<ExitCode, Fai
         Some(listed) => print(format!("listed as {}", listed.name))?,
         None => print("turned off, or its server is not available")?,
     }
+    if let (Some(engine), Some(listed)) = (engine, listed) {
+        print(match engine.spelling.of(listed.name) {
+            Shown::As(name) => format!("the model of {} sees {name}", engine.title),
+            Shown::Beginning(name) => format!("the model of {} sees {name}…", engine.title),
+            Shown::Dropped => format!("{} leaves it out: its name is too long", engine.title),
+        })?;
+    }
     print(format!("\n{}\n", tool.description))?;
     for (what, yes) in hints(tool) {
         print(format!("{what}: {}", if yes { "yes" } else { "no" }))?;
     }
+    let arguments = adapt(&tool.input_schema, &dialect);
     print(format!(
         "arguments: {}",
-        serde_json::to_string_pretty(&*tool.input_schema)?
+        serde_json::to_string_pretty(&arguments.schema)?
     ))?;
+    for note in arguments.notes {
+        print(format!("adapted: {note}"))?;
+    }
     if let Some(schema) = &tool.output_schema {
         print(format!(
             "result: {}",

@@ -4,7 +4,7 @@ use super::{
     Access, Change, Connection, Engine, Format, Lifetime, Place, Root, Scope, allowed, in_map,
 };
 use serde_json::{Value, json};
-use tool_runtime::{Spelling, TooLong};
+use tool_runtime::{Dialect, Spelling, TooLong};
 
 /// Claude Code.
 pub static ENGINE: Engine = Engine {
@@ -36,6 +36,9 @@ pub static ENGINE: Engine = Engine {
         too_long: TooLong::Dropped { over: 128 },
         ..Spelling::AS_LISTED
     },
+    dialect: Dialect::ANTHROPIC,
+    // 25,000 tokens, unless `MAX_MCP_OUTPUT_TOKENS` says otherwise; a token has three bytes or more.
+    most_output: Some(75_000),
     invents: &[],
     reasons: &[
         (

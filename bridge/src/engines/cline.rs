@@ -2,7 +2,7 @@
 
 use super::{Access, Engine, Format, Lifetime, Place, Root, in_map, nothing_else};
 use serde_json::{Value, json};
-use tool_runtime::{Spelling, TooLong};
+use tool_runtime::{Dialect, Spelling, TooLong};
 
 /// Cline.
 pub static ENGINE: Engine = Engine {
@@ -33,6 +33,8 @@ pub static ENGINE: Engine = Engine {
         too_long: TooLong::Cut { to: 64, ending: 9 },
         ..Spelling::AS_LISTED
     },
+    dialect: Dialect::OPENAI,
+    most_output: None,
     invents: &[],
     reasons: &[],
     notes: &["Cline runs tools without approval unless `--auto-approve` says otherwise."],

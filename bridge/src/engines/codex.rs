@@ -4,7 +4,7 @@ use super::{
     Access, Engine, Format, Lifetime, Place, Root, TOKEN_VARIABLE, Token, in_map, nothing_else,
 };
 use serde_json::{Value, json};
-use tool_runtime::{Spelling, TooLong};
+use tool_runtime::{Dialect, Spelling, TooLong};
 
 /// Codex.
 pub static ENGINE: Engine = Engine {
@@ -39,6 +39,8 @@ pub static ENGINE: Engine = Engine {
         },
         ..Spelling::AS_LISTED
     },
+    dialect: Dialect::OPENAI,
+    most_output: None,
     invents: &[],
     reasons: &[(
         "`required`",

@@ -4,7 +4,7 @@ use super::{
     Access, Change, Connection, Engine, Format, Lifetime, Place, Root, Scope, Step, Wanted,
 };
 use serde_json::{Value, json};
-use tool_runtime::{NAMESPACE, Spelling};
+use tool_runtime::{Dialect, NAMESPACE, Spelling};
 
 const USER: Place = Place {
     root: Root::Home {
@@ -36,6 +36,8 @@ pub static ENGINE: Engine = Engine {
     entry,
     further,
     spelling: Spelling::AS_LISTED,
+    dialect: Dialect::OPENAI,
+    most_output: None,
     invents: &[],
     reasons: &[(
         "`name`, `version`, `schema`",

@@ -2,7 +2,7 @@
 
 use super::{Access, Engine, Format, Lifetime, Place, Root, in_map, nothing_else};
 use serde_json::{Value, json};
-use tool_runtime::{Spelling, TooLong};
+use tool_runtime::{Dialect, Spelling, TooLong};
 
 /// Copilot CLI.
 pub static ENGINE: Engine = Engine {
@@ -36,6 +36,8 @@ pub static ENGINE: Engine = Engine {
         too_long: TooLong::Cut { to: 64, ending: 0 },
         ..Spelling::AS_LISTED
     },
+    dialect: Dialect::OPENAI,
+    most_output: None,
     invents: &[],
     reasons: &[(
         "`tools`",

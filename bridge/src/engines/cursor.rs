@@ -2,7 +2,7 @@
 
 use super::{Access, Engine, Format, Lifetime, Place, Root, in_map, nothing_else};
 use serde_json::{Value, json};
-use tool_runtime::{Spelling, TooLong};
+use tool_runtime::{Dialect, Spelling, TooLong};
 
 /// Cursor.
 pub static ENGINE: Engine = Engine {
@@ -34,6 +34,8 @@ pub static ENGINE: Engine = Engine {
         too_long: TooLong::Dropped { over: 64 },
         ..Spelling::AS_LISTED
     },
+    dialect: Dialect::OPENAI,
+    most_output: None,
     invents: &[],
     reasons: &[],
     notes: &["Cursor leaves tools out whose name has more than 60 characters with the server's."],

@@ -4,7 +4,7 @@ use super::{
     Access, Change, Connection, Engine, Format, Lifetime, Place, Root, Scope, Step, Wanted, in_map,
 };
 use serde_json::{Value, json};
-use tool_runtime::{NAMESPACE, Spelling, TooLong};
+use tool_runtime::{Dialect, NAMESPACE, Spelling, TooLong};
 
 /// Gemini CLI.
 pub static ENGINE: Engine = Engine {
@@ -37,6 +37,11 @@ pub static ENGINE: Engine = Engine {
         too_long: TooLong::Cut { to: 63, ending: 33 },
         ..Spelling::AS_LISTED
     },
+    dialect: Dialect {
+        any_output: false,
+        ..Dialect::GEMINI
+    },
+    most_output: None,
     invents: &["wait_for_previous"],
     reasons: &[(
         "the rule in `policies/clopen-mcp.toml`",

@@ -2,7 +2,7 @@
 
 use super::{Access, Engine, Format, Lifetime, Place, Root, in_map, nothing_else};
 use serde_json::{Value, json};
-use tool_runtime::{NAMESPACE, Spelling};
+use tool_runtime::{Dialect, NAMESPACE, Spelling};
 
 /// Goose.
 pub static ENGINE: Engine = Engine {
@@ -30,6 +30,8 @@ pub static ENGINE: Engine = Engine {
         before: "clopen-mcp__",
         ..Spelling::AS_LISTED
     },
+    dialect: Dialect::OPENAI,
+    most_output: None,
     invents: &[],
     reasons: &[
         ("`enabled`", "an extension is off without it"),

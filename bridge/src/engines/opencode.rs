@@ -2,7 +2,7 @@
 
 use super::{Access, Engine, Format, Lifetime, Place, Root, in_map, nothing_else};
 use serde_json::{Value, json};
-use tool_runtime::Spelling;
+use tool_runtime::{Dialect, Spelling};
 
 /// OpenCode.
 pub static ENGINE: Engine = Engine {
@@ -30,6 +30,11 @@ pub static ENGINE: Engine = Engine {
         keeps: Some("_-"),
         ..Spelling::AS_LISTED
     },
+    dialect: Dialect {
+        booleans: false,
+        ..Dialect::OPENAI
+    },
+    most_output: None,
     invents: &[],
     reasons: &[
         (

@@ -2,7 +2,7 @@
 
 use super::{Access, Engine, Format, Lifetime, Place, Root, in_map, nothing_else};
 use serde_json::{Value, json};
-use tool_runtime::{Spelling, TooLong};
+use tool_runtime::{Dialect, Spelling, TooLong};
 
 /// Pi.
 pub static ENGINE: Engine = Engine {
@@ -34,6 +34,8 @@ pub static ENGINE: Engine = Engine {
         too_long: TooLong::Cut { to: 64, ending: 9 },
         ..Spelling::AS_LISTED
     },
+    dialect: Dialect::OPENAI,
+    most_output: None,
     invents: &[],
     reasons: &[(
         "`exposure`",

@@ -4,7 +4,7 @@ use super::{
     Access, Change, Connection, Engine, Format, Lifetime, Place, Root, Scope, allowed, in_map,
 };
 use serde_json::{Value, json};
-use tool_runtime::{Spelling, TooLong};
+use tool_runtime::{Dialect, Spelling, TooLong};
 
 const USER: Place = Place {
     root: Root::Home {
@@ -41,6 +41,8 @@ pub static ENGINE: Engine = Engine {
         too_long: TooLong::Cut { to: 63, ending: 8 },
         ..Spelling::AS_LISTED
     },
+    dialect: Dialect::OPENAI,
+    most_output: None,
     invents: &[],
     reasons: &[
         (

@@ -5,7 +5,7 @@ use super::{
     in_map,
 };
 use serde_json::{Value, json};
-use tool_runtime::{Spelling, TooLong};
+use tool_runtime::{Dialect, Spelling, TooLong};
 
 const USER: Place = Place {
     root: Root::Application("Code/User"),
@@ -41,6 +41,8 @@ pub static ENGINE: Engine = Engine {
         too_long: TooLong::Cut { to: 64, ending: 0 },
         ..Spelling::AS_LISTED
     },
+    dialect: Dialect::OPENAI,
+    most_output: None,
     invents: &[],
     reasons: &[(
         "`inputs`",

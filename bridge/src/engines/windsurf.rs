@@ -2,7 +2,7 @@
 
 use super::{Access, Engine, Format, Lifetime, Place, Root, in_map, nothing_else};
 use serde_json::{Value, json};
-use tool_runtime::Spelling;
+use tool_runtime::{Dialect, Spelling};
 
 /// Windsurf.
 pub static ENGINE: Engine = Engine {
@@ -26,6 +26,8 @@ pub static ENGINE: Engine = Engine {
     entry,
     further: nothing_else,
     spelling: Spelling::AS_LISTED,
+    dialect: Dialect::OPENAI,
+    most_output: None,
     invents: &[],
     reasons: &[("`serverUrl`", "an entry with `url` doesn't connect")],
     notes: &[],

@@ -327,7 +327,7 @@ fn shown(bytes: &[u8]) -> String {
     shown
 }
 
-/// Reads what the address says about the caller: `?engine=…&project=…&session=…`. The project of a token wins over the
+/// Reads what the address says about the caller: `?engine=…&project=…&session=…&model=…`. The project of a token wins over the
 /// one in the address.
 ///
 /// The session is as the address names it; where it names none, whoever finds it out says how.
@@ -346,6 +346,7 @@ pub fn caller(uri: &Uri, access: &Access) -> Result<Caller, Refusal> {
             "engine" => ("engine", &mut caller.engine),
             "project" => ("project", &mut caller.project),
             "session" => ("session", &mut caller.session),
+            "model" => ("model", &mut caller.model),
             _ => continue,
         };
         let wrong = |problem| Refusal::Parameter { parameter, problem };
@@ -364,6 +365,7 @@ pub fn caller(uri: &Uri, access: &Access) -> Result<Caller, Refusal> {
         *fact = value.into_owned();
     }
     caller.engine = Engine::one_name(caller.engine);
+    caller.most_output = Engine::named(&caller.engine).and_then(|it| it.most_output);
     if let Some(project) = &access.project {
         caller.project.clone_from(project);
     }

@@ -11,6 +11,7 @@ use super::{
     stream::Exchange,
     tasks,
 };
+use crate::engines::dialect;
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 use std::{borrow::Cow, future::Future, sync::Arc};
@@ -133,7 +134,8 @@ fn simple(
         "server/discover" if peer.is_modern() => Ok(discover(door, peer)),
         "tools/list" => {
             let (view, caller) = (door.dispatcher.view(), &peer.caller);
-            let tools = view.tools(caller).map(mcp::tool);
+            let dialect = dialect(caller);
+            let tools = view.tools(caller).map(|it| mcp::tool_for(it, &dialect));
             page(door, peer, method, params, "tools", tools)
         }
         "prompts/list" => {

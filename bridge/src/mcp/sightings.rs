@@ -73,6 +73,7 @@ pub(super) fn name_engine(
     {
         let mut named = Caller::clone(caller);
         engine.id.clone_into(&mut named.engine);
+        named.most_output = engine.most_output;
         return Arc::new(named);
     }
     caller.clone()

@@ -10,6 +10,7 @@ use super::{
     rpc::{self, INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY, RpcError},
     seal::Answers,
 };
+use crate::engines::Engine;
 use crate::store::{NewTask, Outcome, Presence, Store, StoredTask, TaskStatus, now};
 use axum::http::StatusCode;
 use futures_util::future::BoxFuture;
@@ -441,6 +442,8 @@ struct Kept {
     session: String,
     #[serde(with = "KeptIdentified")]
     identified: Identified,
+    #[serde(default)]
+    model: String,
     servers: Option<BTreeSet<String>>,
     read_only: bool,
     /// `None` is all.
@@ -464,6 +467,7 @@ fn written(caller: &Caller, capabilities: &Value) -> String {
         project: caller.project,
         session: caller.session,
         identified: caller.identified,
+        model: caller.model,
         servers: caller.reach.servers,
         read_only: caller.reach.read_only,
         scopes: match caller.scopes {
@@ -479,10 +483,12 @@ fn written(caller: &Caller, capabilities: &Value) -> String {
 fn read(principal: &str, kept: &str) -> Result<(Caller, Value), serde_json::Error> {
     let kept: Kept = serde_json::from_str(kept)?;
     let caller = Caller {
+        most_output: Engine::named(&kept.engine).and_then(|it| it.most_output),
         engine: kept.engine,
         project: kept.project,
         session: kept.session,
         identified: kept.identified,
+        model: kept.model,
         principal: principal.to_owned(),
         reach: Reach {
             servers: kept.servers,

@@ -246,8 +246,9 @@ async fn help_of_each_command() {
           <NAME>  Any spelling of its name
 
         Options:
-              --json  Print JSON, as `tools/list` gives it
-          -h, --help  Print help
+              --engine <ENGINE>  Show it as this engine is given it
+              --json             Print JSON, as `tools/list` gives it
+          -h, --help             Print help
         ----
         Call a tool; exits with 1 if the tool fails
 

@@ -3,8 +3,10 @@
 use crate::{
     context::{Caller, Context},
     dispatcher::Dispatcher,
+    name::{NAMESPACE, full_name},
     output::{Body, Content, Output},
     provider::Tool,
+    schema::{Dialect, adapt, adapt_output},
     view::{Listed, View},
 };
 use serde_json::{Map, Value, json};
@@ -20,7 +22,20 @@ pub async fn answer(dispatcher: &Dispatcher, params: &Value, context: &Context) 
     result(&super::call(dispatcher, name, arguments, context).await)
 }
 
-/// Returns a tool as `tools/list` gives it.
+/// Returns a tool as `tools/list` gives it to somebody who takes schemas in a dialect. What the dialect can't say stands
+/// in the descriptions; calls are checked against the tool's own schema all the same.
+pub fn tool_for(listed: Listed<'_, Tool>, dialect: &Dialect) -> Value {
+    let mut described = tool(listed);
+    described["inputSchema"] = adapt(&listed.item.input_schema, dialect).schema.into();
+    if let Some(schema) = &listed.item.output_schema {
+        let schema = Value::Object((**schema).clone());
+        described["outputSchema"] = adapt_output(&schema, dialect).schema.into();
+    }
+    described
+}
+
+/// Returns a tool as `tools/list` gives it. One that is listed by another name than its server's has its full name in
+/// `_meta`, under `clopen-mcp/name`.
 pub fn tool(listed: Listed<'_, Tool>) -> Value {
     let Listed { name, item } = listed;
     let mut tool = Map::new();
@@ -49,8 +64,13 @@ pub fn tool(listed: Listed<'_, Tool>) -> Value {
     if !hints.is_empty() {
         tool.insert("annotations".to_owned(), hints.into());
     }
-    if !item.meta.is_empty() {
-        tool.insert("_meta".to_owned(), item.meta.clone().into());
+    let mut meta = item.meta.clone();
+    if name != item.name {
+        let full_name = full_name(&item.server, &item.name);
+        meta.insert(format!("{NAMESPACE}/name"), full_name.into());
+    }
+    if !meta.is_empty() {
+        tool.insert("_meta".to_owned(), meta.into());
     }
     tool.into()
 }
