@@ -28,6 +28,9 @@ const SENDING: Duration = Duration::from_millis(250);
 /// How long streams that are still open get to close, after the calls have ended.
 const CLOSING: Duration = Duration::from_secs(1);
 
+/// How often a bridge looks for what was switched on and off.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// Why the bridge can't start.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -184,6 +187,7 @@ pub struct Bridge {
     listener: TcpListener,
     router: Router,
     front_door: FrontDoor,
+    followed: Followed,
     drain: Duration,
     /// The file with the service token, unless the token was given or nobody needs one.
     pub token_file: Option<PathBuf>,
@@ -202,7 +206,8 @@ impl Bridge {
         variables: &BTreeMap<String, String>,
     ) -> Result<Self, StartError> {
         let store = Store::open(&config.data, config.database_url.as_ref()).await?;
-        let dispatcher = dispatcher_with(config, variables, &store.switches().await?).await?;
+        let switches = store.switches().await?;
+        let dispatcher = dispatcher_with(config, variables, &switches).await?;
         mirror(&store, &dispatcher).await?;
         let (token, token_file) = token(config)?;
         let listener = listen(config.listen).await?;
@@ -221,6 +226,11 @@ impl Bridge {
             config.no_auth,
         );
         front_door.tend();
+        let followed = Followed {
+            store: store.clone(),
+            settings: config.servers.clone(),
+            switches,
+        };
         let guard = mcp::guard::Guard::new(config, token, store);
         let streams = Arc::new(Streams::default());
         let further = web::routes(streams.clone());
@@ -229,6 +239,7 @@ impl Bridge {
             listener,
             router,
             front_door,
+            followed,
             drain: config.limits.drain,
             token_file,
             dispatcher,
@@ -243,6 +254,7 @@ impl Bridge {
         let listener = self.listener.tap_io(|stream| {
             let _ = stream.set_nodelay(true);
         });
+        tokio::spawn(follow(self.dispatcher, self.followed, stop.clone()));
         let closing = stop.clone();
         let serving = axum::serve(listener, self.router)
             .with_graceful_shutdown(async move { closing.cancelled().await });
@@ -276,6 +288,35 @@ impl Bridge {
         closing.close();
         let _ = tokio::time::timeout(CLOSING, closing.left()).await;
         ended
+    }
+}
+
+/// What the user switches while the bridge runs, from a command line or another bridge.
+#[derive(Debug)]
+struct Followed {
+    store: Store,
+    settings: BTreeMap<String, config::ServerSelection>,
+    switches: Vec<Switch>,
+}
+
+/// Turns on and off what the user switches, until `stop` is cancelled; engines that listen hear of it.
+async fn follow(dispatcher: Arc<Dispatcher>, mut followed: Followed, stop: CancellationToken) {
+    let mut looks = tokio::time::interval(LOOK);
+    while stop.run_until_cancelled(looks.tick()).await.is_some() {
+        let switches = match followed.store.switches().await {
+            Ok(switches) if switches != followed.switches => switches,
+            Ok(_) => continue,
+            Err(error) => {
+                tracing::warn!(%error, "can't see what is switched on and off");
+                continue;
+            }
+        };
+        let selection = with_switches(&followed.settings, &switches, &dispatcher.view());
+        match dispatcher.select(selection) {
+            Ok(()) => tracing::info!("took up what was switched on and off"),
+            Err(error) => tracing::warn!(%error, "can't take up what was switched on and off"),
+        }
+        followed.switches = switches;
     }
 }
 

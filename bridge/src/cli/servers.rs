@@ -16,9 +16,9 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Switch a server or one of its tools on; a bridge takes it up when it starts
+    /// Switch a server or one of its tools on; a running bridge takes it up at once
     Enable(Switched),
-    /// Switch a server or one of its tools off; a bridge takes it up when it starts
+    /// Switch a server or one of its tools off; a running bridge takes it up at once
     Disable(Switched),
 }
 

@@ -69,7 +69,7 @@ impl Store {
         Ok(servers)
     }
 
-    /// Switches a server, or one of its tools, on or off. A bridge reads it when it starts.
+    /// Switches a server, or one of its tools, on or off. Bridges that run see it when they next look.
     pub async fn set_switch(
         &self,
         server: &str,

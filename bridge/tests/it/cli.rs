@@ -223,8 +223,8 @@ async fn help_of_each_command() {
 
         Commands:
           list     List the servers, and what is off
-          enable   Switch a server or one of its tools on; a bridge takes it up when it starts
-          disable  Switch a server or one of its tools off; a bridge takes it up when it starts
+          enable   Switch a server or one of its tools on; a running bridge takes it up at once
+          disable  Switch a server or one of its tools off; a running bridge takes it up at once
           help     Print this message or the help of the given subcommand(s)
 
         Options:

@@ -1,13 +1,15 @@
 //! Servers and switches in the store, on each database, and what a bridge makes of them.
 
 use crate::{
-    bridge::config,
+    bridge::{Serving, config},
+    client::{Era, soon},
     store::{Database, on_each_database},
 };
 use clopen_mcp::{
     Bridge,
     store::{MirroredServer, Store, StoredServer, Switch},
 };
+use serde_json::json;
 use std::{collections::BTreeMap, slice};
 use tempfile::TempDir;
 use tool_runtime::ServerSelection;
@@ -221,4 +223,49 @@ async fn settings_win_over_switches() {
         ["crash", "fail"]
     );
     assert!(!selected(&bridge, "right-twin").enabled);
+}
+
+/// Switches a tool off and on again beside a bridge that runs; a client that listens hears of each, and lists anew.
+async fn switched_while_it_runs(era: Era) {
+    let bridge = Serving::start("").await;
+    let client = bridge.client(era).await;
+    let mut heard = if era.is_modern() {
+        let asked = json!({ "toolsListChanged": true });
+        client.subscribe(json!(1), asked).await
+    } else {
+        client.listen().await
+    };
+    let has_tool = async || {
+        let names = client.names("tools").await;
+        names.iter().any(|it| it == "fail")
+    };
+    assert!(has_tool().await);
+    let store = Store::open(&bridge.folder.path().join("data"), None).await;
+    let store = store.expect("it opens");
+    for on in [false, true] {
+        store
+            .set_switch("lab", Some("fail"), on)
+            .await
+            .expect("it can be switched");
+        let changed = async {
+            loop {
+                let message = heard.next().await.expect("the stream goes on");
+                if message["method"] == "notifications/tools/list_changed" {
+                    return;
+                }
+            }
+        };
+        soon(changed).await;
+        assert_eq!(has_tool().await, on);
+    }
+}
+
+#[tokio::test]
+async fn a_session_hears_of_what_is_switched() {
+    switched_while_it_runs(Era::Legacy("2025-11-25")).await;
+}
+
+#[tokio::test]
+async fn who_listens_without_a_session_hears_of_what_is_switched() {
+    switched_while_it_runs(Era::Modern).await;
 }

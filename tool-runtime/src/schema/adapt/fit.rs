@@ -7,7 +7,7 @@ use super::{
 };
 use serde_json::{Value, json};
 
-mod types;
+mod kinds;
 
 /// The most JSON that is written several times over, in bytes.
 const LARGEST: usize = 64 << 10;
