@@ -18,6 +18,7 @@ mod edit;
 mod edit_properties;
 mod engine_names;
 mod engine_pages;
+mod engine_schemas;
 mod guard;
 mod identity;
 mod legacy;
