@@ -59,6 +59,8 @@ impl Era {
 #[derive(Clone, Debug)]
 pub(crate) struct Profile {
     pub(crate) era: Era,
+    /// What the client calls itself.
+    pub(crate) name: &'static str,
     pub(crate) token: Option<String>,
     pub(crate) capabilities: Value,
     /// The answers to questions, by method: a `result`.
@@ -69,6 +71,7 @@ impl Profile {
     pub(crate) fn of(era: Era) -> Self {
         Self {
             era,
+            name: "it",
             token: None,
             capabilities: json!({}),
             answers: HashMap::new(),
@@ -283,7 +286,7 @@ impl Client {
                 let params = json!({
                     "protocolVersion": version,
                     "capabilities": self.0.profile.capabilities,
-                    "clientInfo": { "name": "it", "version": "1" },
+                    "clientInfo": { "name": self.0.profile.name, "version": "1" },
                 });
                 let greeting = self.request("initialize", params).await;
                 assert_eq!(greeting.result()["protocolVersion"], version);
@@ -633,7 +636,7 @@ impl Inner {
         }
         let ours = json!({
             "io.modelcontextprotocol/protocolVersion": MODERN,
-            "io.modelcontextprotocol/clientInfo": { "name": "it", "version": "1" },
+            "io.modelcontextprotocol/clientInfo": { "name": self.profile.name, "version": "1" },
             "io.modelcontextprotocol/clientCapabilities": self.profile.capabilities,
         });
         let Value::Object(ours) = ours else {

@@ -486,7 +486,7 @@ fn list(value: Value) -> Vec<Value> {
 }
 
 /// What readers with `nullable` understand by it, in JSON Schema.
-fn understood(schema: &Value) -> Value {
+pub(crate) fn understood(schema: &Value) -> Value {
     match schema {
         Value::Object(schema) => {
             let inner = schema.iter().map(|(key, it)| (key.clone(), understood(it)));

@@ -19,6 +19,7 @@ mod edit_properties;
 mod engine_names;
 mod engine_pages;
 mod engine_schemas;
+mod engine_wire;
 mod guard;
 mod identity;
 mod legacy;

@@ -274,6 +274,20 @@ pub(crate) mod lab {
         "waited"
     }
 
+    /// Stand in line.
+    #[tool(read_only)]
+    pub(crate) fn queue(
+        /// Whether others come first.
+        #[arg(default = false)]
+        wait_for_previous: bool,
+    ) -> &'static str {
+        if wait_for_previous {
+            "after the others"
+        } else {
+            "at once"
+        }
+    }
+
     /// Take longer than allowed.
     #[tool(read_only, timeout = "50ms")]
     pub(crate) async fn dawdle() -> &'static str {

@@ -129,6 +129,7 @@ async fn tools_are_listed(era: Era) {
         change
         in_project
         wait
+        queue
         dawdle
         count
         chatter
@@ -722,6 +723,7 @@ async fn a_token_for_one_server(era: Era) {
         change
         in_project
         wait
+        queue
         dawdle
         count
         chatter
