@@ -614,7 +614,7 @@ fn whoever_is_unknown_gets_schemas_as_they_are() {
 }
 
 /// Shows which engines get what of a case.
-fn shows(id: &str, expected: Expect) {
+fn shows(id: &str, expected: &Expect) {
     let mut told: Vec<(String, Vec<&str>)> = Vec::new();
     for reader in engines() {
         let schema = reader.arguments(&case(id));
@@ -634,7 +634,7 @@ fn shows(id: &str, expected: Expect) {
 fn sch_010_what_a_choice_at_the_root_becomes() {
     shows(
         "SCH-010",
-        expect![[r#"
+        &expect![[r#"
         claude, cline, codex, continue, copilot, cursor, gemini, goose, opencode, pi, qwen, vscode, windsurf, zed
         {
           "type": "object",
@@ -659,7 +659,7 @@ fn sch_010_what_a_choice_at_the_root_becomes() {
 fn sch_011_what_a_condition_at_the_root_becomes() {
     shows(
         "SCH-011",
-        expect![[r#"
+        &expect![[r#"
         claude, cline, codex, continue, copilot, cursor, gemini, goose, opencode, pi, qwen, vscode, windsurf, zed
         {
           "type": "object",
@@ -681,7 +681,7 @@ fn sch_011_what_a_condition_at_the_root_becomes() {
 fn sch_018_what_a_list_of_types_becomes() {
     shows(
         "SCH-018",
-        expect![[r#"
+        &expect![[r#"
         claude, cline, codex, continue, copilot, cursor, goose, opencode, pi, qwen, vscode, windsurf, zed
         {
           "type": "object",
@@ -712,7 +712,7 @@ fn sch_018_what_a_list_of_types_becomes() {
 fn sch_022_what_an_exclusive_bound_becomes() {
     shows(
         "SCH-022",
-        expect![[r#"
+        &expect![[r#"
         claude, cline, codex, continue, copilot, cursor, goose, opencode, pi, qwen, vscode, windsurf, zed
         {
           "type": "object",
@@ -741,7 +741,7 @@ fn sch_022_what_an_exclusive_bound_becomes() {
 fn sch_023_what_keywords_become_that_google_refuses() {
     shows(
         "SCH-023",
-        expect![[r#"
+        &expect![[r#"
         claude, cline, codex, continue, copilot, cursor, goose, opencode, pi, qwen, vscode, windsurf, zed
         {
           "type": "object",
@@ -781,7 +781,7 @@ fn sch_023_what_keywords_become_that_google_refuses() {
 fn sch_024_what_an_array_of_anything_becomes() {
     shows(
         "SCH-024",
-        expect![[r#"
+        &expect![[r#"
         claude
         {
           "type": "object",

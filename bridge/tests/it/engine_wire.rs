@@ -60,8 +60,9 @@ async fn shows(name: &str, expected: Expect) {
             let connected = connect(&bridge, era, query, client).await;
             let tools = listed(&connected).await;
             let tool = tool(&tools, name);
-            let schemas = json!([tool["inputSchema"], tool["outputSchema"]]);
-            let schemas = serde_json::to_string_pretty(&schemas).expect("JSON can be written");
+            let input = serde_json::to_string_pretty(&tool["inputSchema"]);
+            let input = input.expect("JSON can be written");
+            let schemas = format!("{input}\n{}", tool["outputSchema"]);
             let who = format!("{client} at /mcp{query}");
             match told.iter_mut().find(|(it, _)| *it == schemas) {
                 Some((_, all)) if all.contains(&who) => {}
@@ -81,102 +82,60 @@ async fn schemas_are_as_the_engine_and_its_model_take_them() {
     shows(
         "point",
         expect![[r#"
-        it at /mcp?engine=gemini
-        gemini-cli-mcp-client at /mcp
-        it at /mcp?engine=opencode&model=gemini-3-pro
-        it at /mcp?model=google%2FGemini-3-Flash
-        [
-          {
-            "type": "object",
-            "properties": {
-              "x": {
-                "type": "integer",
-                "minimum": -10,
-                "maximum": 10,
-                "description": "How far to the right."
+            it at /mcp?engine=gemini
+            gemini-cli-mcp-client at /mcp
+            it at /mcp?engine=opencode&model=gemini-3-pro
+            it at /mcp?model=google%2FGemini-3-Flash
+            {
+              "type": "object",
+              "properties": {
+                "x": {
+                  "type": "integer",
+                  "minimum": -10,
+                  "maximum": 10,
+                  "description": "How far to the right."
+                },
+                "y": {
+                  "type": "integer",
+                  "minimum": -2147483648,
+                  "maximum": 2147483647,
+                  "description": "How far up.\nDefault: 1."
+                }
               },
-              "y": {
-                "type": "integer",
-                "minimum": -2147483648,
-                "maximum": 2147483647,
-                "description": "How far up.\nDefault: 1."
-              }
-            },
-            "required": [
-              "x"
-            ],
-            "description": "No other properties."
-          },
-          {
-            "type": "object",
-            "properties": {
-              "x": {
-                "type": "integer",
-                "minimum": -2147483648,
-                "maximum": 2147483647
+              "required": [
+                "x"
+              ],
+              "description": "No other properties."
+            }
+            {"type":"object","properties":{"x":{"type":"integer","minimum":-2147483648,"maximum":2147483647},"y":{"type":"integer","minimum":-2147483648,"maximum":2147483647}},"required":["x","y"],"description":"A place in the plane."}
+            gemini-cli-mcp-client at /mcp?engine=codex
+            it at /mcp?engine=opencode
+            it at /mcp?engine=claude
+            it at /mcp
+            {
+              "type": "object",
+              "properties": {
+                "x": {
+                  "type": "integer",
+                  "minimum": -10,
+                  "maximum": 10,
+                  "description": "How far to the right."
+                },
+                "y": {
+                  "type": "integer",
+                  "minimum": -2147483648,
+                  "maximum": 2147483647,
+                  "description": "How far up.",
+                  "default": 1
+                }
               },
-              "y": {
-                "type": "integer",
-                "minimum": -2147483648,
-                "maximum": 2147483647
-              }
-            },
-            "required": [
-              "x",
-              "y"
-            ],
-            "description": "A place in the plane."
-          }
-        ]
-        gemini-cli-mcp-client at /mcp?engine=codex
-        it at /mcp?engine=opencode
-        it at /mcp?engine=claude
-        it at /mcp
-        [
-          {
-            "type": "object",
-            "properties": {
-              "x": {
-                "type": "integer",
-                "minimum": -10,
-                "maximum": 10,
-                "description": "How far to the right."
-              },
-              "y": {
-                "type": "integer",
-                "minimum": -2147483648,
-                "maximum": 2147483647,
-                "description": "How far up.",
-                "default": 1
-              }
-            },
-            "required": [
-              "x"
-            ],
-            "additionalProperties": false
-          },
-          {
-            "type": "object",
-            "properties": {
-              "x": {
-                "type": "integer",
-                "minimum": -2147483648,
-                "maximum": 2147483647
-              },
-              "y": {
-                "type": "integer",
-                "minimum": -2147483648,
-                "maximum": 2147483647
-              }
-            },
-            "required": [
-              "x",
-              "y"
-            ],
-            "description": "A place in the plane."
-          }
-        ]
-    "#]],
+              "required": [
+                "x"
+              ],
+              "additionalProperties": false
+            }
+            {"type":"object","properties":{"x":{"type":"integer","minimum":-2147483648,"maximum":2147483647},"y":{"type":"integer","minimum":-2147483648,"maximum":2147483647}},"required":["x","y"],"description":"A place in the plane."}
+        "#]],
     )
     .await;
 }
