@@ -967,3 +967,12 @@ fn sch_036_output_fits_when_it_is_wrapped() {
     "#]]
     .assert_eq(&counts.collect::<String>());
 }
+
+#[test]
+fn sch_033_output_fits_for_whoever_takes_lists() {
+    for (id, sent) in outputs() {
+        for reader in readers() {
+            output_fits(&id, &sent, &reader);
+        }
+    }
+}

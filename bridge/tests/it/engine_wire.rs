@@ -1,9 +1,9 @@
 //! What an engine meets at `/mcp`, by what the address says of it or by what its client calls itself.
 
 use crate::{
-    bridge::{Serving, config, profile},
+    bridge::{Serving, TOKEN, config, profile},
     cli::Here,
-    client::{Client, Era, Profile, Reply},
+    client::{Client, Era, Profile, Reply, plain_http},
     engine_schemas::understood,
     sample_servers::{Room, lines_of},
 };
@@ -378,4 +378,32 @@ async fn text_and_structured_content_hold_the_same_facts() {
             assert_eq!(names, ["point", "numbers", "who"]);
         }
     }
+}
+
+#[tokio::test]
+async fn a_result_is_as_long_as_the_engine_of_the_conversation_shows() {
+    let bridge = Serving::start("").await;
+    let stream = json!({ "engine": "claude", "project": "atlas", "session": "s-1" });
+    let url = format!("http://{}/api/streams", bridge.address);
+    let begun = plain_http().post(url).bearer_auth(TOKEN).json(&stream);
+    let begun = begun.send().await.expect("the bridge answers");
+    assert!(begun.status().is_success(), "{}", begun.status());
+    for era in ERAS {
+        let client = connect(&bridge, era, "?project=atlas", "it").await;
+        let seen = client.call("who", json!({})).await.text();
+        assert!(seen.contains(r#""engine":"claude""#), "{seen}");
+        assert_eq!(sizes(&client, 15_000).await, [75_000, 75_000, 5_000]);
+    }
+}
+
+/// A client repeats in headers what the schema that it got marks so.
+#[tokio::test]
+async fn what_a_schema_does_not_mark_needs_no_header() {
+    let bridge = Serving::start("").await;
+    let client = connect(&bridge, Era::Modern, "?engine=gemini", "it").await;
+    let tools = listed(&client).await;
+    let number = &tool(&tools, "light")["inputSchema"]["properties"]["number"];
+    assert_eq!(number.get("x-mcp-header"), None);
+    let reply = client.call("light", json!({ "number": 7 })).await;
+    assert_eq!(reply.text(), "lamp 7 is on");
 }

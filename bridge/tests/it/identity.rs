@@ -299,6 +299,16 @@ async fn ide_230_an_address_that_means_nothing_lists_no_tools() {
     }
 }
 
+/// Such names would all be read as one, so that one project's calls were taken for another's.
+#[tokio::test]
+async fn ide_230_a_project_whose_name_can_not_be_read_lists_no_tools() {
+    let bridge = Serving::start("").await;
+    let url = format!("{}?project=%2Fhome%2Fada%2F%FF", bridge.url());
+    for (status, body) in ask_for_tools(&url).await {
+        assert_eq!(status, 400, "{body}");
+    }
+}
+
 /// Where the list of servers stands that an engine connects to.
 fn servers_of<'v>(engine: &Engine, file: &'v Value) -> &'v Value {
     let [edit::Step::Key(list), ..] = engine.entry_at else {
