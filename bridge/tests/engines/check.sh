@@ -1,7 +1,8 @@
 #!/bin/bash
-# check.sh BINARY [ENGINE…]: every engine, connected by the binary in an empty HOME, calls a tool of the bridge; then the
-# token is revoked, and none of them does, and `doctor` says why. Needs Linux and the right to make a network namespace,
-# in which nothing but loopback is.
+# check.sh BINARY [ENGINE…]: every engine, connected by the binary in an empty HOME, calls a tool of the bridge; what is
+# switched on while an engine runs reaches it (changes.py; left out if engines are named); then the token is revoked,
+# no engine gets in, and `doctor` says why. Needs Linux and the right to make a network namespace, in which nothing but
+# loopback is.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 if [ "${FENCED:-}" = "" ]; then
@@ -26,6 +27,7 @@ done
 token=$("$binary" tokens create engines --data "$data/bridge" 2>/dev/null)
 connect="$binary connect {engine} --data $data/bridge"
 "$here/run_all.sh" "$connect" "$token" "$@" || { echo "check.sh: not every engine reached its tool" >&2; exit 1; }
+[ $# -gt 0 ] || python3 "$here/changes.py" "$binary" || { echo "check.sh: not every engine took up a change" >&2; exit 1; }
 
 "$binary" tokens revoke engines --data "$data/bridge"
 # The bridge hears of what another process revokes when it next asks the database.

