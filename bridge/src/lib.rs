@@ -6,12 +6,14 @@
 mod app;
 mod cli;
 pub mod config;
+pub mod credentials;
 pub mod engines;
 pub mod mcp;
 pub mod secret;
 pub mod skills;
 pub mod store;
 mod telemetry;
+pub mod upstream;
 mod web;
 
 pub use app::{Bridge, StartError, dispatcher};

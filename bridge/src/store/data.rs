@@ -36,7 +36,7 @@ enum Type {
 use Type::{Integer, OptionalInteger, OptionalText, Text};
 
 /// Every table but that of the migrations.
-const TABLES: [Table; 7] = [
+const TABLES: [Table; 8] = [
     Table {
         name: "tokens",
         kept: true,
@@ -71,6 +71,19 @@ const TABLES: [Table; 7] = [
             ("tools", Text),
             ("present", Integer),
             ("mirrored_at", Integer),
+        ],
+    },
+    Table {
+        name: "external_servers",
+        kept: false,
+        key: 1,
+        columns: &[
+            ("name", Text),
+            ("source", Text),
+            ("sealed", Text),
+            ("listed", OptionalText),
+            ("listed_at", OptionalInteger),
+            ("added_at", Integer),
         ],
     },
     Table {

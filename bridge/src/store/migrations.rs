@@ -4,13 +4,17 @@ use super::{DatabaseError, Kind, OpenError, now};
 use sqlx::{Any, AnyPool, Transaction};
 
 /// Numbered by their place, from 1. Only ever add to the end.
-const MIGRATIONS: [(&str, &str); 6] = [
+const MIGRATIONS: [(&str, &str); 7] = [
     ("tokens", include_str!("migrations/0001_tokens.sql")),
     ("sessions", include_str!("migrations/0002_sessions.sql")),
     ("tasks", include_str!("migrations/0003_tasks.sql")),
     ("keys", include_str!("migrations/0004_keys.sql")),
     ("servers", include_str!("migrations/0005_servers.sql")),
     ("sightings", include_str!("migrations/0006_sightings.sql")),
+    (
+        "external servers",
+        include_str!("migrations/0007_external_servers.sql"),
+    ),
 ];
 
 /// The version of the tables when all has been run.

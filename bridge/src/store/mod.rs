@@ -3,6 +3,7 @@
 //! One set of SQL runs on both: `$1` placeholders, `ON CONFLICT … DO UPDATE`, `RETURNING`, `BIGINT`, `TEXT`.
 
 mod data;
+mod external_servers;
 mod folder;
 mod keys;
 mod migrations;
@@ -18,6 +19,7 @@ mod tokens;
 pub(crate) use folder::create as create_private_file;
 
 pub use data::{BackupError, ExportError, ImportError, Imported};
+pub use external_servers::ExternalServer;
 pub use keys::{Key, KeyError};
 pub use others::Others;
 pub use presence::Presence;

@@ -5,8 +5,8 @@ use crate::{
     store::{Database, chain, on_each_database, without_path},
 };
 use clopen_mcp::store::{
-    BackupError, FILE_NAME, ImportError, MirroredServer, NewTask, NewToken, Sighting, Store,
-    StoredSession,
+    BackupError, ExternalServer, FILE_NAME, ImportError, MirroredServer, NewTask, NewToken,
+    Sighting, Store, StoredSession,
 };
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
@@ -56,6 +56,15 @@ async fn fill(store: &Store) -> String {
         last_seen_at: i64::MAX,
     };
     store.save_session(&session).await.unwrap();
+    let external = ExternalServer {
+        name: "notes".to_owned(),
+        source: "by hand".to_owned(),
+        sealed: "größe \'x\'".to_owned(),
+        listed: Some("[]".to_owned()),
+        listed_at: Some(8),
+        added_at: 7,
+    };
+    store.save_external_server(&external).await.unwrap();
     let sighting = Sighting {
         engine: "codex".to_owned(),
         seen_at: 6,
