@@ -2,6 +2,7 @@
 
 use crate::{
     config::{self, Config},
+    credentials::{Vault, VaultError},
     mcp::{self, FrontDoor},
     secret::Secret,
     skills::{self, Skills, SkillsError},
@@ -10,16 +11,19 @@ use crate::{
         service_token,
     },
     telemetry::CallLog,
+    upstream::{self, Connector, ConnectorError, Upstreams},
     web,
 };
 use axum::{Router, serve::ListenerExt};
+use rustls::{ClientConfig, RootCertStore};
+use rustls_platform_verifier::BuilderVerifierExt as _;
 use std::{collections::BTreeMap, io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tool_runtime::{
-    Caller, Dispatcher, Environment, Limits, Registry, RegistryError, Selection, SelectionError,
-    ServerSelection, Streams, View,
+    Caller, Dispatcher, Environment, Limits, Provider, Registry, RegistryError, Selection,
+    SelectionError, ServerSelection, Streams, View,
 };
 
 /// How long the answers of the last calls get to be sent. Without an open stream the end comes earlier.
@@ -27,6 +31,12 @@ const SENDING: Duration = Duration::from_millis(250);
 
 /// How long streams that are still open get to close, after the calls have ended.
 const CLOSING: Duration = Duration::from_secs(1);
+
+/// How long an external server may take to start. What `npx` has to fetch first takes its time.
+const CONNECT: Duration = Duration::from_mins(1);
+
+/// How many bytes a message of an external server may have.
+const MESSAGE: usize = 16 * 1024 * 1024;
 
 /// How often a bridge looks for what was switched on and off.
 const LOOK: Duration = Duration::from_secs(1);
@@ -77,6 +87,12 @@ pub enum StartError {
         /// Why.
         source: io::Error,
     },
+    /// The secrets of external servers can't be opened.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    /// External servers can't be reached over HTTP.
+    #[error(transparent)]
+    Connector(#[from] ConnectorError),
     /// The server stopped by itself.
     #[error("the HTTP server failed")]
     Serve(#[source] io::Error),
@@ -99,15 +115,38 @@ pub async fn dispatcher(
     variables: &BTreeMap<String, String>,
 ) -> Result<Arc<Dispatcher>, StartError> {
     let store = Store::open(&config.data, config.database_url.as_ref()).await?;
-    let switches = store.switches().await;
-    store.close().await;
-    dispatcher_with(config, variables, &switches?).await
+    let switches = store.switches().await?;
+    let upstreams = upstreams(config, variables, &store).await?;
+    dispatcher_with(config, variables, &switches, Some(upstreams)).await
+}
+
+/// Makes the external servers of a store, as they last listed their tools.
+pub(crate) async fn upstreams(
+    config: &Config,
+    variables: &BTreeMap<String, String>,
+    store: &Store,
+) -> Result<Upstreams, StartError> {
+    let limits = upstream::Limits {
+        connect: CONNECT,
+        call: config.limits.call_timeout,
+        message: MESSAGE,
+    };
+    let environment = variables.iter().map(|(name, it)| (name.into(), it.into()));
+    let connector = Connector::new(limits, environment, &tls())?;
+    let upstreams = Upstreams::new(store.clone(), connector);
+    let stored = store.external_servers().await?;
+    // Without any, nobody needs a key.
+    if !stored.is_empty() {
+        upstreams.take(stored, &Vault::open(&config.data)?).await;
+    }
+    Ok(upstreams)
 }
 
 pub(crate) async fn dispatcher_with(
     config: &Config,
     variables: &BTreeMap<String, String>,
     switches: &[Switch],
+    upstreams: Option<Upstreams>,
 ) -> Result<Arc<Dispatcher>, StartError> {
     let environment = Environment::new(variables.clone());
     let registry = Registry::linked(&environment).await?;
@@ -115,7 +154,9 @@ pub(crate) async fn dispatcher_with(
         time: config.limits.call_timeout,
         output: config.limits.max_output,
     };
-    let dispatcher = Dispatcher::with(registry, Vec::new(), limits, vec![Arc::new(CallLog)])?;
+    let further = upstreams.map(|it| Arc::new(it) as Arc<dyn Provider>);
+    let further = further.into_iter().collect();
+    let dispatcher = Dispatcher::with(registry, further, limits, vec![Arc::new(CallLog)])?;
     let selection = with_switches(&config.servers, switches, &dispatcher.view());
     dispatcher
         .select(selection)
@@ -207,7 +248,9 @@ impl Bridge {
     ) -> Result<Self, StartError> {
         let store = Store::open(&config.data, config.database_url.as_ref()).await?;
         let switches = store.switches().await?;
-        let dispatcher = dispatcher_with(config, variables, &switches).await?;
+        let upstreams = upstreams(config, variables, &store).await?;
+        let dispatcher =
+            dispatcher_with(config, variables, &switches, Some(upstreams.clone())).await?;
         mirror(&store, &dispatcher).await?;
         let (token, token_file) = token(config)?;
         let listener = listen(config.listen).await?;
@@ -230,6 +273,9 @@ impl Bridge {
             store: store.clone(),
             settings: config.servers.clone(),
             switches,
+            data: config.data.clone(),
+            external: store.external_times().await?,
+            upstreams,
         };
         let guard = mcp::guard::Guard::new(config, token, store);
         let streams = Arc::new(Streams::default());
@@ -297,27 +343,67 @@ struct Followed {
     store: Store,
     settings: BTreeMap<String, config::ServerSelection>,
     switches: Vec<Switch>,
+    data: PathBuf,
+    external: BTreeMap<String, (i64, Option<i64>)>,
+    upstreams: Upstreams,
 }
 
-/// Turns on and off what the user switches, until `stop` is cancelled; engines that listen hear of it.
+/// Takes up what the user switches, adds and removes, and what external servers offer anew, until `stop` is cancelled;
+/// engines that listen hear of it.
 async fn follow(dispatcher: Arc<Dispatcher>, mut followed: Followed, stop: CancellationToken) {
+    let upstreams = followed.upstreams.clone();
+    let asked = upstreams.clone();
+    tokio::spawn(async move { asked.list_new().await });
     let mut looks = tokio::time::interval(LOOK);
-    while stop.run_until_cancelled(looks.tick()).await.is_some() {
-        let switches = match followed.store.switches().await {
-            Ok(switches) if switches != followed.switches => switches,
-            Ok(_) => continue,
-            Err(error) => {
-                tracing::warn!(%error, "can't see what is switched on and off");
-                continue;
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => break,
+            () = upstreams.changed() => dispatcher.renew(),
+            _ = looks.tick() => {
+                if let Err(error) = followed.look(&dispatcher).await {
+                    tracing::warn!(%error, "can't take up what was switched, added or removed");
+                }
             }
-        };
-        let selection = with_switches(&followed.settings, &switches, &dispatcher.view());
-        match dispatcher.select(selection) {
-            Ok(()) => tracing::info!("took up what was switched on and off"),
-            Err(error) => tracing::warn!(%error, "can't take up what was switched on and off"),
         }
-        followed.switches = switches;
     }
+    upstreams.close().await;
+}
+
+impl Followed {
+    async fn look(&mut self, dispatcher: &Dispatcher) -> Result<(), StartError> {
+        let external = self.store.external_times().await?;
+        if external != self.external {
+            self.external = external;
+            let stored = self.store.external_servers().await?;
+            let vault = Vault::open(&self.data)?;
+            if self.upstreams.take(stored, &vault).await {
+                dispatcher.renew();
+                let asked = self.upstreams.clone();
+                tokio::spawn(async move { asked.list_new().await });
+            }
+        }
+        let switches = self.store.switches().await?;
+        if switches != self.switches {
+            let selection = with_switches(&self.settings, &switches, &dispatcher.view());
+            let selected = dispatcher.select(selection);
+            selected.map_err(|source| StartError::Selection { file: None, source })?;
+            self.switches = switches;
+        }
+        Ok(())
+    }
+}
+
+/// Trusts what the system trusts. A small container has no certificates of its own: there, those of Mozilla.
+fn tls() -> ClientConfig {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("ring has the ciphers of the default versions");
+    if let Ok(trusting) = builder.clone().with_platform_verifier() {
+        return trusting.with_no_client_auth();
+    }
+    let roots: RootCertStore = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
+    builder.with_root_certificates(roots).with_no_client_auth()
 }
 
 fn skills(config: &Config) -> Result<Option<Arc<Skills>>, StartError> {

@@ -164,12 +164,21 @@ impl Dispatcher {
     pub fn select(&self, selection: Selection) -> Result<(), SelectionError> {
         let servers: Vec<_> = self.providers.iter().flat_map(|it| it.servers()).collect();
         selection.check(&servers)?;
+        self.show(selection);
+        Ok(())
+    }
+
+    /// Looks anew at what the providers offer, under the same selection.
+    pub fn renew(&self) {
+        self.show(self.view.load().selection().clone());
+    }
+
+    fn show(&self, selection: Selection) {
         let view = View::new(&self.providers, selection);
         self.view.store(Arc::new(view));
         for change in [Change::Tools, Change::Prompts, Change::Resources] {
             self.changes.tell(change);
         }
-        Ok(())
     }
 
     /// Returns what can be called now.

@@ -263,6 +263,10 @@ impl View {
         }
     }
 
+    pub(crate) fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
     /// Returns what was left out, and why.
     pub fn notes(&self) -> &[String] {
         &self.notes

@@ -356,6 +356,9 @@ pub fn caller(uri: &Uri, access: &Access) -> Result<Caller, Refusal> {
         if !fact.is_empty() {
             return Err(wrong("is there twice; name it once"));
         }
+        if value.contains(char::REPLACEMENT_CHARACTER) {
+            return Err(wrong("can't be read; encode it as UTF-8"));
+        }
         if value.chars().any(char::is_control) {
             return Err(wrong("holds a control character; leave it out"));
         }
@@ -365,7 +368,6 @@ pub fn caller(uri: &Uri, access: &Access) -> Result<Caller, Refusal> {
         *fact = value.into_owned();
     }
     caller.engine = Engine::one_name(caller.engine);
-    caller.most_output = Engine::named(&caller.engine).and_then(|it| it.most_output);
     if let Some(project) = &access.project {
         caller.project.clone_from(project);
     }

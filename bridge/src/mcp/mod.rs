@@ -23,11 +23,11 @@ mod sightings;
 mod stream;
 mod tasks;
 
-use crate::{config::Limits, skills::Skills, store::Store};
+use crate::{config::Limits, engines::Engine, skills::Skills, store::Store};
 use axum::{
     Json, Router,
     body::Body,
-    extract::{Request, State},
+    extract::{Path, Request, State},
     http::{
         HeaderMap, HeaderValue, Method, StatusCode,
         header::{ALLOW, CONTENT_TYPE},
@@ -170,6 +170,7 @@ pub fn router(
     let guard = Arc::new(guard);
     Router::new()
         .route("/mcp", any(serve))
+        .route("/mcp/ext/{server}", any(serve_one))
         .with_state(front_door.0.clone())
         .merge(further)
         .route_layer(middleware::from_fn_with_state(streams, identify))
@@ -185,13 +186,33 @@ async fn identify(
     next: Next,
 ) -> Response {
     if let Some(caller) = request.extensions_mut().get_mut::<Arc<Caller>>() {
-        streams.identify(Arc::make_mut(caller));
+        let caller = Arc::make_mut(caller);
+        streams.identify(caller);
+        caller.most_output = Engine::named(&caller.engine).and_then(|it| it.most_output);
     }
     next.run(request).await
 }
 
 async fn health() -> Json<serde_json::Value> {
     Json(json!({ "status": "ok", "name": "clopen-mcp", "version": env!("CARGO_PKG_VERSION") }))
+}
+
+/// Serves one server alone, to those who may know of it.
+async fn serve_one(
+    State(door): State<Arc<Door>>,
+    Path(server): Path<String>,
+    mut request: Request,
+) -> Response {
+    let caller = request.extensions_mut().get_mut::<Arc<Caller>>();
+    let view = door.dispatcher.view();
+    let known = caller.filter(|it| it.reaches_server(&server) && view.server(&server).is_some());
+    let Some(caller) = known else {
+        let message = format!("there is no server `{}`", rpc::shown(&server));
+        let error = refuse(StatusCode::NOT_FOUND, message);
+        return stream::json(error.status, rpc::error_answer(None, &error));
+    };
+    Arc::make_mut(caller).reach.servers = Some([server].into());
+    serve(State(door), request).await
 }
 
 async fn serve(State(door): State<Arc<Door>>, request: Request) -> Response {

@@ -6,6 +6,7 @@ use super::{
     rpc::{self, HEADER_MISMATCH, INVALID_PARAMS, Request, RpcError, UNSUPPORTED_VERSION},
     sightings::{ClientInfo, name_engine},
 };
+use crate::engines::dialect;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json, value::RawValue};
@@ -19,6 +20,9 @@ pub(super) const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-proto
 const METHOD_HEADER: HeaderName = HeaderName::from_static("mcp-method");
 const NAME_HEADER: HeaderName = HeaderName::from_static("mcp-name");
 const PARAMETER_PREFIX: &str = "mcp-param-";
+
+/// The keyword by which a schema says that a header repeats an argument.
+const MARK: &str = "x-mcp-header";
 
 /// Whether a request is of this era: its `_meta` or its header names a version that has no sessions, or none that there
 /// ever was with sessions.
@@ -65,7 +69,8 @@ pub(super) fn peer(
         let name = text_of(params, "name").unwrap_or_default();
         let view = door.dispatcher.view();
         if let Some(tool) = view.reached_tool(&name, caller) {
-            parameters(headers, tool, params)?;
+            let is_marked = dialect(&peer.caller).keywords.has(MARK);
+            parameters(headers, tool, params, is_marked)?;
         }
     }
     Ok(peer)
@@ -186,14 +191,19 @@ fn decoded(header: &HeaderValue) -> Option<Cow<'_, str>> {
 }
 
 /// Checks the headers that repeat arguments of a tool.
-fn parameters(headers: &HeaderMap, tool: &Tool, params: Option<&RawValue>) -> Result<(), RpcError> {
+fn parameters(
+    headers: &HeaderMap,
+    tool: &Tool,
+    params: Option<&RawValue>,
+    is_marked: bool,
+) -> Result<(), RpcError> {
     let mut arguments = None;
     let properties = tool
         .input_schema
         .get("properties")
         .and_then(Value::as_object);
     for (argument, schema) in properties.into_iter().flatten() {
-        let Some(name) = schema.get("x-mcp-header").and_then(Value::as_str) else {
+        let Some(name) = schema.get(MARK).and_then(Value::as_str) else {
             continue;
         };
         let arguments = arguments.get_or_insert_with(|| arguments_of(params));
@@ -205,7 +215,10 @@ fn parameters(headers: &HeaderMap, tool: &Tool, params: Option<&RawValue>) -> Re
             None => Value::Null,
         };
         let name = format!("{PARAMETER_PREFIX}{}", name.to_ascii_lowercase());
-        parameter(headers, &name, &value)?;
+        // Whoever was shown no mark sends no header.
+        if is_marked || headers.contains_key(&name) {
+            parameter(headers, &name, &value)?;
+        }
     }
     Ok(())
 }

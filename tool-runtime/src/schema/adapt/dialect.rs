@@ -104,12 +104,13 @@ impl Dialect {
         constants: false,
         any_enum: false,
         exclusive_bounds: false,
-        any_output: true,
+        any_output: false,
     };
 
     /// Anthropic's Messages API: "`input_schema` does not support oneOf, allOf, or anyOf at the top level".
     pub const ANTHROPIC: Self = Self {
         root_combinators: false,
+        any_output: false,
         ..Self::ANY
     };
 
@@ -118,6 +119,7 @@ impl Dialect {
     pub const OPENAI: Self = Self {
         root_combinators: false,
         bare_arrays: false,
+        any_output: false,
         ..Self::ANY
     };
 

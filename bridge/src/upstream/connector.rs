@@ -1,0 +1,127 @@
+//! Our side of the connections to external MCP servers, which are taken to be hostile and sloppy.
+//!
+//! A [`Connector`] opens connections, a [`Client`] is one of them. What a server says is bounded in size and in time,
+//! its words in errors are made printable, and what it was given in confidence is masked in them. No request is ever
+//! sent twice here: whoever knows whether it may be decides that.
+
+mod client;
+mod clients;
+mod error;
+mod http;
+mod lines;
+mod mask;
+mod message;
+mod process;
+mod sse;
+mod stdio;
+mod tail;
+mod waiting;
+
+pub use client::Client;
+pub use error::UpstreamError;
+
+use crate::secret::Secret;
+use clients::{Clients, origin};
+use reqwest::Url;
+use rustls::ClientConfig;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
+    fmt,
+    path::PathBuf,
+    time::Duration,
+};
+use thiserror::Error;
+
+/// Where a server is and what it is given.
+#[derive(Clone)]
+pub enum Address {
+    /// A program that speaks MCP on its input and output.
+    Command {
+        /// The program, by path or by a name that `PATH` knows.
+        program: String,
+        /// Its arguments, as they are: no shell reads them.
+        arguments: Vec<String>,
+        /// What it finds in its environment besides the few variables that every program gets.
+        environment: BTreeMap<String, Secret>,
+        /// Where it runs; in the bridge's own folder if that isn't said.
+        folder: Option<PathBuf>,
+    },
+    /// An endpoint of Streamable HTTP, as of 2025-03-26 and later.
+    Http {
+        /// The endpoint.
+        url: String,
+        /// What every request to it carries.
+        headers: BTreeMap<String, Secret>,
+    },
+}
+
+/// Arguments and URLs may hold secrets too: neither is shown in full.
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Command {
+                program,
+                arguments,
+                environment,
+                folder,
+            } => f
+                .debug_struct("Command")
+                .field("program", program)
+                .field("arguments", &arguments.len())
+                .field("environment", &environment.keys().collect::<BTreeSet<_>>())
+                .field("folder", folder)
+                .finish(),
+            Self::Http { url, headers } => f
+                .debug_struct("Http")
+                .field("origin", &Url::parse(url).ok().map(|it| origin(&it)))
+                .field("headers", &headers.keys().collect::<BTreeSet<_>>())
+                .finish(),
+        }
+    }
+}
+
+/// How long and how large.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How long a server may take until it has answered `initialize`.
+    pub connect: Duration,
+    /// How long it may take for a request.
+    pub call: Duration,
+    /// How many bytes one message may have.
+    pub message: usize,
+}
+
+/// Why there is no [`Connector`].
+#[derive(Debug, Error)]
+#[error("could not set up the HTTP client for external servers")]
+pub struct ConnectorError(#[from] reqwest::Error);
+
+/// Opens connections. Holds what they share: the HTTP clients, and what programs find in their environment.
+#[derive(Clone, Debug)]
+pub struct Connector {
+    limits: Limits,
+    environment: BTreeMap<OsString, OsString>,
+    clients: Clients,
+}
+
+impl Connector {
+    /// Takes the bridge's own environment, of which programs get the harmless part, and how TLS is spoken.
+    pub fn new(
+        limits: Limits,
+        environment: impl IntoIterator<Item = (OsString, OsString)>,
+        tls: &ClientConfig,
+    ) -> Result<Self, ConnectorError> {
+        let environment = environment.into_iter();
+        Ok(Self {
+            limits,
+            environment: environment.filter(stdio::is_harmless).collect(),
+            clients: Clients::new(tls)?,
+        })
+    }
+
+    /// Starts the program or opens the session, and agrees on how to speak. `name` is what errors call the server.
+    pub async fn connect(&self, name: &str, address: &Address) -> Result<Client, UpstreamError> {
+        client::connect(self, name, address).await
+    }
+}

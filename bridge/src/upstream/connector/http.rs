@@ -1,0 +1,459 @@
+//! A server that is an endpoint of Streamable HTTP.
+
+mod failure;
+mod news;
+
+use super::{
+    Limits, UpstreamError,
+    clients::{Clients, origin, reason},
+    error::result,
+    mask::Masks,
+    message::{self, Message, Outcome},
+    sse::{Events, TooLarge},
+};
+use crate::secret::Secret;
+use reqwest::{
+    Client, Response, Url,
+    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+};
+use serde_json::value::RawValue;
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{
+    runtime::Handle,
+    sync::{Notify, OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// How long it may take for what has no answer.
+const ASIDE: Duration = Duration::from_secs(10);
+/// How much is read of a body that is no answer.
+const LONGEST_FAILURE: usize = 64 * 1024;
+/// How many letters of what a server says stand in an error.
+const SHOWN: usize = 300;
+/// How long an id of a session may be, and a challenge.
+const LONGEST_HEADER: usize = 4096;
+/// A part of a path that is as long as this may be a key.
+const LONG_SEGMENT: usize = 16;
+/// How many answers to requests of a server are sent at once.
+const ANSWERS: usize = 4;
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+/// An endpoint, and the session with it.
+pub(super) struct Endpoint {
+    shared: Arc<Shared>,
+    _over_on_drop: DropGuard,
+}
+
+struct Shared {
+    server: Arc<str>,
+    limits: Limits,
+    client: Client,
+    url: Url,
+    headers: HeaderMap,
+    /// What the server is given in headers.
+    given: Masks,
+    /// The same, with what in the URL may be a key.
+    masks: Masks,
+    session: OnceLock<HeaderValue>,
+    version: OnceLock<HeaderValue>,
+    changes: Arc<Notify>,
+    answers: Arc<Semaphore>,
+    /// Cancelled when the connection can't be used any more.
+    over: CancellationToken,
+    /// Whether that is because the server lost the session.
+    lost: AtomicBool,
+}
+
+impl Endpoint {
+    pub(super) fn new(
+        server: &Arc<str>,
+        (url, headers): (&str, &BTreeMap<String, Secret>),
+        limits: Limits,
+        clients: &Clients,
+        changes: Arc<Notify>,
+    ) -> Result<Self, UpstreamError> {
+        let bad = |reason: String| UpstreamError::BadAddress {
+            server: server.to_string(),
+            reason,
+        };
+        let url = Url::parse(url).map_err(|it| bad(format!("its URL is none: {it}")))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            let scheme = url.scheme();
+            return Err(bad(format!(
+                "`{scheme}` is not HTTP; the URL begins with `https://` or `http://`"
+            )));
+        }
+        let given = Masks::new(headers.values());
+        let headers = headers
+            .iter()
+            .map(|(name, value)| header(name, value).map_err(&bad))
+            .collect::<Result<_, _>>()?;
+        let over = CancellationToken::new();
+        Ok(Self {
+            _over_on_drop: over.clone().drop_guard(),
+            shared: Arc::new(Shared {
+                server: server.clone(),
+                limits,
+                client: clients.to(&url).clone(),
+                masks: with_keys_of(&url, given.clone()),
+                url,
+                headers,
+                given,
+                session: OnceLock::new(),
+                version: OnceLock::new(),
+                changes,
+                answers: Arc::new(Semaphore::new(ANSWERS)),
+                over,
+                lost: AtomicBool::new(false),
+            }),
+        })
+    }
+
+    /// Sends a request and waits for its answer. If nobody waits any longer, the server is told.
+    pub(super) async fn exchange(
+        &self,
+        id: u64,
+        method: &str,
+        message: Vec<u8>,
+    ) -> Result<Box<RawValue>, UpstreamError> {
+        let shared = &self.shared;
+        if shared.over.is_cancelled() {
+            return Err(shared.over_error(method));
+        }
+        let mut unanswered = Unanswered {
+            shared,
+            id,
+            may_be_cancelled: method != "initialize",
+        };
+        let answer = tokio::select! {
+            biased;
+            answer = shared.exchange(id, method, message) => answer,
+            () = shared.over.cancelled() => Err(shared.over_error(method)),
+        };
+        unanswered.may_be_cancelled = false;
+        answer
+    }
+
+    /// Sends a notification. A server that can't take it gets over it, unless it refuses us altogether.
+    pub(super) async fn notify(&self, method: &str, message: Vec<u8>) -> Result<(), UpstreamError> {
+        let shared = &self.shared;
+        let response = shared.post(method, message).await?;
+        match shared.check_status(method, response).await.err() {
+            Some(
+                error @ (UpstreamError::Unauthorized { .. } | UpstreamError::SessionLost { .. }),
+            ) => Err(error),
+            Some(error) => {
+                tracing::debug!(server = &*shared.server, %error, "a notification was refused");
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Speaks a version from now on.
+    pub(super) fn speak(&self, version: &str) {
+        if let Ok(version) = HeaderValue::from_str(version) {
+            // It is agreed on once.
+            let _ = self.shared.version.set(version);
+        }
+    }
+
+    /// Listens for news between requests, if the server offers that.
+    pub(super) fn listen(&self) {
+        tokio::spawn(self.shared.clone().listen());
+    }
+
+    pub(super) fn masks(&self) -> &Masks {
+        &self.shared.masks
+    }
+
+    pub(super) async fn ended(&self) {
+        self.shared.over.cancelled().await;
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.shared.over.is_cancelled()
+    }
+
+    /// Ends the session, if there is one. The server may not care.
+    pub(super) async fn close(&self) {
+        let shared = &self.shared;
+        let was_over = shared.over.is_cancelled();
+        shared.over.cancel();
+        if shared.session.get().is_some() && !was_over {
+            let delete = shared.client.delete(shared.url.clone());
+            let delete = delete.headers(shared.all_headers());
+            let _ = timeout(ASIDE, delete.send()).await;
+        }
+    }
+}
+
+/// Reads a header as it is declared. Its value is in no error.
+fn header(name: &str, value: &Secret) -> Result<(HeaderName, HeaderValue), String> {
+    let name = HeaderName::try_from(name)
+        .map_err(|_| format!("`{}` can't be the name of a header", name.escape_debug()))?;
+    let Ok(mut value) = HeaderValue::from_str(value.expose()) else {
+        return Err(format!(
+            "the value of its header `{name}` holds a letter that no header may; is there a line end?"
+        ));
+    };
+    value.set_sensitive(true);
+    Ok((name, value))
+}
+
+/// Adds what in a URL may be a key.
+fn with_keys_of(url: &Url, mut masks: Masks) -> Masks {
+    masks.add(url.username());
+    masks.add(url.password().unwrap_or_default());
+    masks.add(url.query().unwrap_or_default());
+    for (_, value) in url.query_pairs() {
+        masks.add(&value);
+    }
+    let segments = url.path_segments().into_iter().flatten();
+    for segment in segments.filter(|it| it.len() >= LONG_SEGMENT) {
+        masks.add(segment);
+    }
+    masks
+}
+
+/// A request without an answer, which is taken back if it is dropped. That its connection is closed does not mean so
+/// before 2026-07-28.
+struct Unanswered<'a> {
+    shared: &'a Arc<Shared>,
+    id: u64,
+    may_be_cancelled: bool,
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if self.may_be_cancelled {
+            self.shared.send_aside(message::cancelled(self.id), None);
+        }
+    }
+}
+
+impl Shared {
+    async fn exchange(
+        self: &Arc<Self>,
+        id: u64,
+        method: &str,
+        message: Vec<u8>,
+    ) -> Result<Box<RawValue>, UpstreamError> {
+        let response = self.post(method, message).await?;
+        let response = self.check_status(method, response).await?;
+        if method == "initialize" {
+            self.take_session(method, &response)?;
+        }
+        if is_stream(&response) {
+            self.answer_in_stream(id, method, response).await
+        } else {
+            self.answer_in_body(id, method, response).await
+        }
+    }
+
+    async fn post(&self, method: &str, message: Vec<u8>) -> Result<Response, UpstreamError> {
+        let post = self.client.post(self.url.clone());
+        let post = post.headers(self.all_headers()).body(message);
+        let response = post.send().await;
+        response.map_err(|it| self.unreachable(method, &it))
+    }
+
+    fn all_headers(&self) -> HeaderMap {
+        let mut headers = self.headers.clone();
+        // Ours go last, and win.
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let accepted = HeaderValue::from_static("application/json, text/event-stream");
+        headers.insert(ACCEPT, accepted);
+        for (name, value) in [(SESSION, &self.session), (VERSION, &self.version)] {
+            match value.get() {
+                Some(value) => headers.insert(name, value.clone()),
+                None => headers.remove(name),
+            };
+        }
+        headers
+    }
+
+    /// Takes the id of the session from the answer to `initialize`.
+    fn take_session(&self, method: &str, response: &Response) -> Result<(), UpstreamError> {
+        let Some(session) = response.headers().get(SESSION) else {
+            return Ok(());
+        };
+        let is_sound = session.as_bytes().iter().all(u8::is_ascii_graphic);
+        if !is_sound || session.is_empty() || session.len() > LONGEST_HEADER {
+            let what = "a session id that is too long, or not of visible ASCII";
+            return Err(self.malformed(method, what.to_owned()));
+        }
+        let mut session = session.clone();
+        session.set_sensitive(true);
+        // There is one `initialize` per connection.
+        let _ = self.session.set(session);
+        Ok(())
+    }
+
+    async fn answer_in_body(
+        self: &Arc<Self>,
+        id: u64,
+        method: &str,
+        mut response: Response,
+    ) -> Result<Box<RawValue>, UpstreamError> {
+        let limit = self.limits.message;
+        let length = response.content_length().unwrap_or(0);
+        if length > u64::try_from(limit).unwrap_or(u64::MAX) {
+            return Err(self.too_large(method));
+        }
+        let status = response.status();
+        let mut body = Vec::new();
+        loop {
+            let chunk = response.chunk().await;
+            let Some(chunk) = chunk.map_err(|it| self.unreachable(method, &it))? else {
+                break;
+            };
+            if body.len() + chunk.len() > limit {
+                return Err(self.too_large(method));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        if let Some(outcome) = self.hear(id, &body) {
+            return result(&self.server, method, outcome, &self.masks);
+        }
+        let start = body.trim_ascii_start();
+        let what = if start.is_empty() {
+            format!("status {} and nothing else", status.as_u16())
+        } else if start.starts_with(b"<") {
+            "a web page".to_owned()
+        } else {
+            let text = String::from_utf8_lossy(&start[..start.len().min(LONGEST_FAILURE)]);
+            let text = self.masks.beginning(&text, SHOWN);
+            format!("`{text}`, which is no answer to it")
+        };
+        Err(self.malformed(method, what))
+    }
+
+    async fn answer_in_stream(
+        self: &Arc<Self>,
+        id: u64,
+        method: &str,
+        mut response: Response,
+    ) -> Result<Box<RawValue>, UpstreamError> {
+        let mut events = Events::new(self.limits.message);
+        loop {
+            let chunk = response.chunk().await;
+            let chunk = chunk.map_err(|it| self.unreachable(method, &it))?;
+            let is_end = chunk.is_none();
+            let data = match chunk {
+                Some(chunk) => events.feed(&chunk),
+                None => Ok(events.finish().into_iter().collect()),
+            };
+            let data = data.map_err(|TooLarge| self.too_large(method))?;
+            if let Some(outcome) = data.iter().find_map(|it| self.hear(id, it)) {
+                return result(&self.server, method, outcome, &self.masks);
+            }
+            if is_end {
+                return Err(self.unreachable_since(method, "the stream ended before the answer"));
+            }
+        }
+    }
+
+    /// Hears messages, and returns the answer to a request if it is among them.
+    fn hear(self: &Arc<Self>, id: u64, bytes: &[u8]) -> Option<Outcome> {
+        let mut ours = None;
+        for message in message::read(bytes) {
+            match message {
+                Message::Answer(answer) => {
+                    // A server that could not read the request can't tell its id.
+                    let is_ours = answer.id == Some(id)
+                        || answer.id.is_none() && matches!(answer.outcome, Outcome::Refused(_));
+                    if is_ours && ours.is_none() {
+                        ours = Some(answer.outcome);
+                    }
+                }
+                Message::Request { id, method } => {
+                    let answer = message::answer_to(&id, &method);
+                    if let Ok(permit) = self.answers.clone().try_acquire_owned() {
+                        self.send_aside(answer, Some(permit));
+                    } else {
+                        tracing::debug!(server = &*self.server, "it asks too much");
+                    }
+                }
+                Message::Notification { method } => {
+                    if method == "notifications/tools/list_changed" {
+                        self.changes.notify_one();
+                    }
+                }
+            }
+        }
+        ours
+    }
+
+    /// Sends what has no answer, and whose fate nobody waits for.
+    fn send_aside(self: &Arc<Self>, message: Vec<u8>, permit: Option<OwnedSemaphorePermit>) {
+        // A client may be dropped after its runtime is gone.
+        let Ok(runtime) = Handle::try_current() else {
+            return;
+        };
+        let shared = self.clone();
+        runtime.spawn(async move {
+            let post = shared.post("a notification or an answer", message);
+            if let Ok(Err(error)) = timeout(ASIDE, post).await {
+                tracing::debug!(server = &*shared.server, %error, "it was not told");
+            }
+            drop(permit);
+        });
+    }
+
+    fn over_error(&self, method: &str) -> UpstreamError {
+        let (server, method) = (self.server.to_string(), method.to_owned());
+        if self.lost.load(Ordering::Relaxed) {
+            UpstreamError::SessionLost { server, method }
+        } else {
+            UpstreamError::Closed { server, method }
+        }
+    }
+
+    fn unreachable(&self, method: &str, error: &reqwest::Error) -> UpstreamError {
+        let reason = self.masks.beginning(&reason(error), SHOWN);
+        self.unreachable_since(method, &reason)
+    }
+
+    fn unreachable_since(&self, method: &str, reason: &str) -> UpstreamError {
+        UpstreamError::Unreachable {
+            server: self.server.to_string(),
+            origin: origin(&self.url),
+            method: method.to_owned(),
+            reason: reason.to_owned(),
+        }
+    }
+
+    fn malformed(&self, method: &str, what: String) -> UpstreamError {
+        UpstreamError::Malformed {
+            server: self.server.to_string(),
+            method: method.to_owned(),
+            what,
+        }
+    }
+
+    fn too_large(&self, method: &str) -> UpstreamError {
+        UpstreamError::TooLarge {
+            server: self.server.to_string(),
+            method: method.to_owned(),
+            limit: self.limits.message,
+        }
+    }
+}
+
+fn is_stream(response: &Response) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE);
+    let kind = kind.and_then(|it| it.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default();
+    kind.trim().eq_ignore_ascii_case("text/event-stream")
+}

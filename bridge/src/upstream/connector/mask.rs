@@ -1,0 +1,163 @@
+//! Makes what a server says fit to be shown: printable, bounded, and without what it was given in confidence.
+
+use crate::secret::Secret;
+use std::fmt;
+
+/// What is shown for a secret.
+const MASK: &str = "***";
+/// Texts shorter than this are settings, such as `true` or `1`, and no secrets.
+const SHORTEST_SECRET: usize = 4;
+/// A part of a secret, such as what follows `Bearer`, is one if it is as long as this.
+const SHORTEST_PART: usize = 8;
+
+/// The secrets of one server, longest first.
+#[derive(Clone, Default)]
+pub(super) struct Masks(Vec<String>);
+
+impl fmt::Debug for Masks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Masks({})", self.0.len())
+    }
+}
+
+impl Masks {
+    pub(super) fn new<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
+        let mut masks = Self::default();
+        for secret in secrets {
+            masks.add(secret.expose());
+        }
+        masks
+    }
+
+    /// Has a text masked from now on, and its longer words with it.
+    pub(super) fn add(&mut self, secret: &str) {
+        let whole = [secret, secret.trim()].map(|it| (it, SHORTEST_SECRET));
+        let parts = secret.split_whitespace().map(|it| (it, SHORTEST_PART));
+        for (text, shortest) in whole.into_iter().chain(parts) {
+            if text.len() >= shortest && !self.0.iter().any(|it| it == text) {
+                self.0.push(text.to_owned());
+            }
+        }
+        self.0.sort_by_key(|it| usize::MAX - it.len());
+    }
+
+    /// Returns the beginning of a text, fit to be shown.
+    pub(super) fn beginning(&self, text: &str, longest: usize) -> String {
+        let text = self.shown(text);
+        match text.char_indices().nth(longest) {
+            Some((end, _)) => format!("{}…", &text[..end]),
+            None => text,
+        }
+    }
+
+    /// Returns the end of a text, fit to be shown. Where the text itself is an end, it may begin within a secret.
+    pub(super) fn end(&self, text: &str, is_cut: bool, longest: usize) -> String {
+        let text = if is_cut {
+            &text[self.cut_secret(text)..]
+        } else {
+            text
+        };
+        let shown = self.shown(text);
+        let surplus = shown.chars().count().saturating_sub(longest);
+        match shown.char_indices().nth(surplus) {
+            Some((start, _)) if surplus > 0 => format!("…{}", &shown[start..]),
+            _ => shown,
+        }
+    }
+
+    /// Masks before and after control characters go, since a secret may hold some, or be told apart by some.
+    fn shown(&self, text: &str) -> String {
+        self.hide(printable(&self.hide(text.to_owned())))
+    }
+
+    fn hide(&self, mut text: String) -> String {
+        for secret in &self.0 {
+            if text.contains(secret.as_str()) {
+                text = text.replace(secret.as_str(), MASK);
+            }
+        }
+        text
+    }
+
+    /// Returns how many bytes at the beginning of a text are the end of a secret.
+    fn cut_secret(&self, text: &str) -> usize {
+        let ends = self.0.iter().flat_map(|secret| {
+            let starts = secret.char_indices().skip(1).map(|(at, _)| at);
+            starts.map(|at| &secret[at..])
+        });
+        let cut = ends.filter(|it| text.starts_with(it)).map(str::len);
+        cut.max().unwrap_or(0)
+    }
+}
+
+/// Puts a text on one line, without what moves a cursor, colours, or shows letters in another order.
+fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut letters = text.trim().chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\u{1b}' => {
+                if letters.next_if_eq(&'[').is_some() {
+                    // A control sequence goes up to its first letter.
+                    while letters.next_if(|it| !it.is_alphabetic()).is_some() {}
+                    letters.next();
+                }
+            }
+            '\n' if shown.ends_with(" / ") => {}
+            '\n' => {
+                shown.truncate(shown.trim_end().len());
+                shown.push_str(" / ");
+            }
+            '\t' => shown.push(' '),
+            '`' => shown.push('\''),
+            _ if letter.is_control() || is_invisible(letter) => {}
+            _ => shown.push(letter),
+        }
+    }
+    shown
+}
+
+fn is_invisible(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{ad}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{2069}'
+            | '\u{feff}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn masks(secrets: &[&str]) -> Masks {
+        let secrets: Vec<Secret> = secrets.iter().map(|it| Secret::new(*it)).collect();
+        Masks::new(&secrets)
+    }
+
+    #[test]
+    fn a_secret_is_masked_with_its_parts() {
+        let masks = masks(&["Bearer sk-123456", "on"]);
+        assert_eq!(masks.beginning("on sk-123456, on", 100), "on ***, on");
+        assert_eq!(masks.beginning("<Bearer sk-123456>", 100), "<***>");
+        assert_eq!(masks.beginning("sk-\u{7}123456", 100), "***");
+    }
+
+    #[test]
+    fn a_secret_that_is_cut_is_masked() {
+        let masks = masks(&["abcdefgh"]);
+        assert_eq!(masks.end("fgh is wrong", true, 100), "is wrong");
+        assert_eq!(masks.end("fgh is wrong", false, 100), "fgh is wrong");
+        assert_eq!(masks.end("abcdefgh", false, 2), "…**");
+    }
+
+    #[test]
+    fn what_is_shown_is_on_one_line_and_printable() {
+        let text = "\u{1b}[31merror\u{1b}[0m:\r\n\n\u{202e}`b\tc`\n";
+        assert_eq!(Masks::default().beginning(text, 100), "error: / 'b c'");
+        assert_eq!(Masks::default().beginning("äöü", 2), "äö…");
+    }
+}

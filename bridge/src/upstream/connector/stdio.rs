@@ -1,0 +1,483 @@
+//! A server that is a program of this machine, spoken to by its input and output.
+
+use super::{
+    Limits, UpstreamError,
+    error::result,
+    lines::{self, Line},
+    mask::Masks,
+    message::{self, Message},
+    process::{Process, how_it_ended},
+    tail::Tail,
+    waiting::{Ending, Reply, Waiting},
+};
+use crate::secret::Secret;
+use serde_json::value::RawValue;
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    io,
+    path::Path,
+    process::Stdio,
+    sync::Arc,
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    process::{ChildStderr, ChildStdin, ChildStdout, Command},
+    sync::{Notify, mpsc},
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// What a program finds in its environment besides what is declared for it, if the bridge itself has it.
+const HARMLESS: [&str; 24] = [
+    "HOME",
+    "LANG",
+    "LANGUAGE",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+    "XDG_STATE_HOME",
+    // Without these, hardly a program runs on Windows.
+    "APPDATA",
+    "COMSPEC",
+    "LOCALAPPDATA",
+    "PATHEXT",
+    "SYSTEMROOT",
+    "TEMP",
+    "TMP",
+    "USERNAME",
+    "USERPROFILE",
+];
+/// How many messages may wait until the program reads them.
+const QUEUE: usize = 64;
+/// How long a program may still read what is meant for it, and be heard, after it was told to end, or did.
+const LAST_MOMENTS: Duration = Duration::from_millis(500);
+/// How much of a line that is no message is logged.
+const LONGEST_NOISE: usize = 200;
+
+/// Says whether every program may know a variable. A function that a shell has exported is code.
+pub(super) fn is_harmless((name, value): &(OsString, OsString)) -> bool {
+    let name = name.to_string_lossy();
+    let is_known = HARMLESS.iter().any(|it| it.eq_ignore_ascii_case(&name));
+    (is_known || name.starts_with("LC_")) && !value.to_string_lossy().starts_with("()")
+}
+
+/// What is to be run.
+pub(super) struct Start<'a> {
+    pub(super) program: &'a str,
+    pub(super) arguments: &'a [String],
+    pub(super) inherited: &'a BTreeMap<OsString, OsString>,
+    pub(super) environment: &'a BTreeMap<String, Secret>,
+    pub(super) folder: Option<&'a Path>,
+}
+
+/// A running program.
+pub(super) struct Program {
+    server: Arc<str>,
+    limits: Limits,
+    masks: Arc<Masks>,
+    waiting: Arc<Waiting>,
+    tail: Arc<Tail>,
+    queue: mpsc::Sender<Vec<u8>>,
+    stop: CancellationToken,
+    ended: CancellationToken,
+    _stop_on_drop: DropGuard,
+}
+
+impl Program {
+    pub(super) fn start(
+        server: &Arc<str>,
+        start: &Start<'_>,
+        limits: Limits,
+        changes: Arc<Notify>,
+    ) -> Result<Self, UpstreamError> {
+        let not_started = |reason| UpstreamError::NotStarted {
+            server: server.to_string(),
+            program: start.program.to_owned(),
+            reason,
+        };
+        if let Some(folder) = start.folder
+            && !folder.is_dir()
+        {
+            let folder = folder.display();
+            return Err(not_started(format!(
+                "its folder `{folder}` is not there; make it, or name another"
+            )));
+        }
+        let mut command = command(start);
+        let mut process =
+            Process::spawn(&mut command).map_err(|it| not_started(why_not(start, &it)))?;
+        let child = &mut process.child;
+        let (Some(input), Some(output), Some(errors)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(not_started("it has no input or output".to_owned()));
+        };
+
+        let (queue, queued) = mpsc::channel(QUEUE);
+        let stop = CancellationToken::new();
+        let program = Self {
+            server: server.clone(),
+            limits,
+            masks: Arc::new(Masks::new(start.environment.values())),
+            waiting: Arc::new(Waiting::new()),
+            tail: Arc::default(),
+            queue: queue.clone(),
+            stop: stop.clone(),
+            ended: CancellationToken::new(),
+            _stop_on_drop: stop.clone().drop_guard(),
+        };
+        let deaf = CancellationToken::new();
+        let mute = CancellationToken::new();
+        let mut streams = JoinSet::new();
+        streams.spawn(write(input, queued, stop, deaf.clone().drop_guard()));
+        let reader = Reader {
+            server: server.clone(),
+            limit: limits.message,
+            masks: program.masks.clone(),
+            waiting: program.waiting.clone(),
+            tail: program.tail.clone(),
+            queue,
+            changes,
+        };
+        streams.spawn(reader.read(output, mute.clone().drop_guard()));
+        streams.spawn(listen(errors, program.tail.clone()));
+        let supervisor = Supervisor {
+            process,
+            streams,
+            deaf,
+            mute,
+            stop: program.stop.clone(),
+            masks: program.masks.clone(),
+            waiting: program.waiting.clone(),
+            tail: program.tail.clone(),
+            ended: program.ended.clone().drop_guard(),
+        };
+        tokio::spawn(supervisor.supervise());
+        Ok(program)
+    }
+
+    /// Sends a request and waits for its answer. If nobody waits any longer, the program is told.
+    pub(super) async fn exchange(
+        &self,
+        id: u64,
+        method: &str,
+        message: Vec<u8>,
+    ) -> Result<Box<RawValue>, UpstreamError> {
+        let mut answer = match self.waiting.enter(id) {
+            Ok(answer) => answer,
+            Err(ending) => return Err(self.ended_error(method, ending)),
+        };
+        let mut unanswered = Unanswered {
+            program: self,
+            id,
+            // A server can't be told to cancel this one.
+            may_be_cancelled: false,
+        };
+        let queued = tokio::select! {
+            queued = self.queue.send(as_line(message)) => queued.is_ok(),
+            // It ended while there was no room in the queue.
+            () = self.ended.cancelled() => false,
+        };
+        unanswered.may_be_cancelled = queued && method != "initialize";
+        // Where it was not queued, the end of the program is the answer.
+        let reply = (&mut answer).await;
+        unanswered.may_be_cancelled = false;
+        match reply {
+            Ok(Reply::Answered(outcome)) => result(&self.server, method, outcome, &self.masks),
+            Ok(Reply::TooLong) => Err(UpstreamError::TooLarge {
+                server: self.server.to_string(),
+                method: method.to_owned(),
+                limit: self.limits.message,
+            }),
+            Ok(Reply::Ended(ending)) => Err(self.ended_error(method, ending)),
+            Err(_) => Err(self.ended_error(method, Ending::Closed)),
+        }
+    }
+
+    pub(super) async fn notify(&self, message: Vec<u8>) {
+        // To a program that has ended there is nothing to say.
+        let _ = self.queue.send(as_line(message)).await;
+    }
+
+    pub(super) fn masks(&self) -> &Masks {
+        &self.masks
+    }
+
+    pub(super) fn said(&self) -> String {
+        self.tail.shown(&self.masks)
+    }
+
+    /// Resolves when the program has ended.
+    pub(super) async fn ended(&self) {
+        self.ended.cancelled().await;
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.stop.is_cancelled() || self.ended.is_cancelled()
+    }
+
+    /// Ends the program: its input is closed, then it is asked to end, then killed with all that it started.
+    pub(super) async fn close(&self) {
+        self.stop.cancel();
+        self.ended.cancelled().await;
+    }
+
+    fn ended_error(&self, method: &str, ending: Ending) -> UpstreamError {
+        let server = self.server.to_string();
+        let method = method.to_owned();
+        match ending {
+            Ending::Closed => UpstreamError::Closed { server, method },
+            Ending::Ended { how, said } => UpstreamError::Ended {
+                server,
+                method,
+                how,
+                said,
+            },
+        }
+    }
+}
+
+/// A request without an answer, which is taken back if it is dropped.
+struct Unanswered<'a> {
+    program: &'a Program,
+    id: u64,
+    may_be_cancelled: bool,
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        self.program.waiting.leave(self.id);
+        if self.may_be_cancelled {
+            // A program that doesn't read what it is told would not read this either.
+            let _ = self
+                .program
+                .queue
+                .try_send(as_line(message::cancelled(self.id)));
+        }
+    }
+}
+
+/// Makes a line of a message.
+fn as_line(mut message: Vec<u8>) -> Vec<u8> {
+    message.push(b'\n');
+    message
+}
+
+fn command(start: &Start<'_>) -> Command {
+    let mut command = Command::new(start.program);
+    command
+        .args(start.arguments)
+        .env_clear()
+        .envs(start.inherited)
+        .envs(
+            start
+                .environment
+                .iter()
+                .map(|(name, it)| (name, it.expose())),
+        )
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    if let Some(folder) = start.folder {
+        command.current_dir(folder);
+    }
+    command
+}
+
+/// Says why a program could not be started, and what to do.
+fn why_not(start: &Start<'_>, error: &io::Error) -> String {
+    let path = || {
+        let declared = start
+            .environment
+            .get("PATH")
+            .map(|it| OsStr::new(it.expose()));
+        let path = declared.or_else(|| {
+            start
+                .inherited
+                .get(OsStr::new("PATH"))
+                .map(OsString::as_os_str)
+        });
+        path.map_or_else(|| "(empty)".into(), |it| it.to_string_lossy())
+    };
+    match error.kind() {
+        io::ErrorKind::NotFound if start.program.contains('/') => {
+            "there is no such file, or what its first line names is missing; check the path"
+                .to_owned()
+        }
+        io::ErrorKind::NotFound => format!(
+            "it is in no folder of `PATH`, which is `{}`; install it, or name it by its whole path",
+            path()
+        ),
+        io::ErrorKind::PermissionDenied => {
+            "it may not be executed; check its permissions, or name another".to_owned()
+        }
+        io::ErrorKind::InvalidInput => {
+            "its command, arguments or environment hold a zero byte or a name with `=`; remove it"
+                .to_owned()
+        }
+        _ => format!("{error}; check its command"),
+    }
+}
+
+/// Writes what is queued, one message after the other, until it is told to stop; then the input is closed.
+async fn write(
+    mut input: ChildStdin,
+    mut queued: mpsc::Receiver<Vec<u8>>,
+    stop: CancellationToken,
+    _deaf: DropGuard,
+) {
+    let overdue = async {
+        stop.cancelled().await;
+        sleep(LAST_MOMENTS).await;
+    };
+    tokio::pin!(overdue);
+    loop {
+        let message = tokio::select! {
+            message = queued.recv() => message,
+            () = stop.cancelled(), if !queued.is_closed() => {
+                queued.close();
+                continue;
+            }
+        };
+        let Some(message) = message else { return };
+        tokio::select! {
+            written = input.write_all(&message) => if written.is_err() { return },
+            () = &mut overdue => return,
+        }
+    }
+}
+
+async fn listen(mut errors: ChildStderr, tail: Arc<Tail>) {
+    let mut chunk = vec![0; 4096];
+    while let Ok(size @ 1..) = errors.read(&mut chunk).await {
+        tail.push(&chunk[..size]);
+    }
+}
+
+/// Reads what a program says.
+struct Reader {
+    server: Arc<str>,
+    limit: usize,
+    masks: Arc<Masks>,
+    waiting: Arc<Waiting>,
+    tail: Arc<Tail>,
+    queue: mpsc::Sender<Vec<u8>>,
+    changes: Arc<Notify>,
+}
+
+impl Reader {
+    async fn read(self, output: ChildStdout, _mute: DropGuard) {
+        let mut output = BufReader::with_capacity(64 * 1024, output);
+        while let Ok(Some(line)) = lines::next(&mut output, self.limit).await {
+            match line {
+                Line::Whole(line) => self.hear(&line),
+                Line::TooLong(id) => {
+                    let known = id.is_some_and(|id| self.waiting.reply(id, Reply::TooLong));
+                    tracing::debug!(server = &*self.server, known, "a line is too long");
+                }
+            }
+        }
+    }
+
+    fn hear(&self, line: &[u8]) {
+        let messages = message::read(line);
+        if messages.is_empty() && !line.trim_ascii().is_empty() {
+            // Many programs say here, and not where errors belong, why they won't run.
+            self.tail.push(line);
+            self.tail.push(b"\n");
+            tracing::debug!(
+                server = &*self.server,
+                text = self
+                    .masks
+                    .beginning(&String::from_utf8_lossy(line), LONGEST_NOISE),
+                "a line is no message"
+            );
+        }
+        for message in messages {
+            match message {
+                Message::Answer(answer) => {
+                    let id = answer.id;
+                    if !self.waiting.answer(answer) {
+                        tracing::debug!(server = &*self.server, ?id, "nobody waits for an answer");
+                    }
+                }
+                Message::Request { id, method } => {
+                    let answer = message::answer_to(&id, &method);
+                    if self.queue.try_send(as_line(answer)).is_err() {
+                        tracing::debug!(server = &*self.server, "it doesn't read our answers");
+                    }
+                }
+                Message::Notification { method } => {
+                    if method == "notifications/tools/list_changed" {
+                        self.changes.notify_one();
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Sees a program to its end.
+struct Supervisor {
+    process: Process,
+    streams: JoinSet<()>,
+    /// Cancelled when the program can't be told anything any more.
+    deaf: CancellationToken,
+    /// Cancelled when the program says nothing any more.
+    mute: CancellationToken,
+    stop: CancellationToken,
+    masks: Arc<Masks>,
+    waiting: Arc<Waiting>,
+    tail: Arc<Tail>,
+    ended: DropGuard,
+}
+
+impl Supervisor {
+    async fn supervise(mut self) {
+        let how = tokio::select! {
+            biased;
+            () = self.stop.cancelled() => None,
+            status = self.process.ended() => Some(match status {
+                Ok(status) => how_it_ended(status),
+                Err(_) => "ended".to_owned(),
+            }),
+            // A program that is about to end closes these first.
+            () = self.mute.cancelled() => Some(self.how_it_ends("closed its output").await),
+            () = self.deaf.cancelled() => Some(self.how_it_ends("closed its input").await),
+        };
+        // Closes the input, if that is not how it ended.
+        self.stop.cancel();
+        self.process.stop().await;
+        self.process.kill_group();
+        // What it said last may still be on its way.
+        let streams = async { while self.streams.join_next().await.is_some() {} };
+        let _ = timeout(LAST_MOMENTS, streams).await;
+        self.waiting.end(&match how {
+            Some(how) => Ending::Ended {
+                how,
+                said: self.tail.shown(&self.masks),
+            },
+            None => Ending::Closed,
+        });
+        drop(self.ended);
+    }
+
+    async fn how_it_ends(&mut self, otherwise: &str) -> String {
+        // Its error output may say why; its end surely does.
+        match self.process.ended_soon().await {
+            Some(status) => how_it_ended(status),
+            None => otherwise.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What an external server says, as our own items: each tool is read by itself, repaired where that can be done, and left
+//! out with a reason where it can't.
+
+use serde_json::{Map, Value, value::RawValue};
+use std::sync::Arc;
+use tool_runtime::{
+    Body, Check, Content, Dialect, Enforcement, Hints, Output, Tool, ToolError, adapt_output,
+    repair,
+};
+
+/// The most characters of a description.
+const LONGEST_TEXT: usize = 20_000;
+
+/// The tools of a list, and what was changed or left out.
+#[derive(Debug, Default)]
+pub(super) struct Listed {
+    pub(super) tools: Vec<Arc<Tool>>,
+    pub(super) notes: Vec<String>,
+}
+
+/// Reads the tools of a server out of all that it listed.
+pub(super) fn tools(server: &str, listed: &[Value]) -> Listed {
+    let mut all = Listed::default();
+    let server: Arc<str> = server.into();
+    for (index, item) in listed.iter().enumerate() {
+        match tool(&server, index, item, &mut all.notes) {
+            Ok(tool) => all.tools.push(Arc::new(tool)),
+            Err(reason) => {
+                let note = format!(
+                    "the tool at place {} of `{server}` was left out: {reason}",
+                    index + 1
+                );
+                all.notes.push(note);
+            }
+        }
+    }
+    all
+}
+
+fn tool(
+    server: &Arc<str>,
+    index: usize,
+    item: &Value,
+    notes: &mut Vec<String>,
+) -> Result<Tool, String> {
+    let text = |key: &str| item.get(key).and_then(Value::as_str);
+    let name = text("name").ok_or("it has no name")?.to_owned();
+    let mut note = |what: &str, of: Vec<String>| {
+        let changes = of.into_iter();
+        notes.extend(changes.map(|it| format!("`{server}.{name}`, {what}: {it}")));
+    };
+    let input = repair(item.get("inputSchema"));
+    note("arguments", input.notes);
+    let schema = Arc::new(input.schema);
+    let (schema, check) = match Check::new(schema.clone(), Enforcement::Schema) {
+        Ok(check) => (schema, check),
+        Err(error) => {
+            note("arguments", vec![format!("any are taken, since {error}")]);
+            let any = Arc::new(repair(None).schema);
+            let check = Check::new(any.clone(), Enforcement::Schema);
+            (any, check.map_err(|error| error.to_string())?)
+        }
+    };
+    let output = item.get("outputSchema").map(|it| {
+        let dialect = Dialect {
+            any_output: false,
+            ..Dialect::ANY
+        };
+        adapt_output(it, &dialect)
+    });
+    let wraps_output = output.as_ref().is_some_and(|it| it.wraps);
+    let output_schema = output.map(|it| {
+        note("result", it.notes);
+        Arc::new(it.schema)
+    });
+    let hint = |key: &str| item.get("annotations")?.get(key)?.as_bool();
+    let title = text("title").or_else(|| item.get("annotations")?.get("title")?.as_str());
+    Ok(Tool {
+        server: server.clone(),
+        title: title.map(shortened),
+        description: text("description").map(shortened).unwrap_or_default(),
+        input_schema: schema,
+        output_schema,
+        hints: Hints {
+            read_only: hint("readOnlyHint"),
+            destructive: hint("destructiveHint"),
+            idempotent: hint("idempotentHint"),
+            open_world: hint("openWorldHint"),
+        },
+        meta: meta(item),
+        scopes: Vec::new(),
+        requires: Vec::new(),
+        timeout: None,
+        task: None,
+        converses: false,
+        check,
+        wraps_output,
+        index,
+        name,
+    })
+}
+
+fn meta(item: &Value) -> Map<String, Value> {
+    let meta = item.get("_meta").and_then(Value::as_object);
+    meta.cloned().unwrap_or_default()
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(LONGEST_TEXT).collect()
+}
+
+/// Reads the result of a call.
+pub(super) fn output(raw: &RawValue) -> Result<Output, ToolError> {
+    let result: Value = serde_json::from_str(raw.get())?;
+    let Value::Object(result) = result else {
+        return Err("the server's answer is no result".into());
+    };
+    let blocks = result.get("content").and_then(Value::as_array);
+    let mut content: Vec<Content> = blocks.into_iter().flatten().map(block).collect();
+    let structured = result.get("structuredContent").filter(|it| !it.is_null());
+    let structured = structured
+        .map(serde_json::value::to_raw_value)
+        .transpose()?;
+    if let Some(structured) = &structured
+        && !says(&content, structured)
+    {
+        content.push(Content::text(structured.get()));
+    }
+    Ok(Output {
+        content,
+        structured,
+        is_error: result.get("isError") == Some(&Value::Bool(true)),
+        meta: Some(meta(&Value::Object(result)))
+            .filter(|it| !it.is_empty())
+            .map(Box::new),
+        input_required: None,
+    })
+}
+
+/// Whether one of the texts is this JSON: engines show their model the one or the other.
+fn says(content: &[Content], json: &RawValue) -> bool {
+    let data: Option<Value> = serde_json::from_str(json.get()).ok();
+    let mut texts = content.iter().filter_map(Content::as_text);
+    texts.any(|it| serde_json::from_str(it).ok() == data)
+}
+
+/// Reads a block; one of a kind that nobody knows is shown as it is.
+fn block(block: &Value) -> Content {
+    let text = |key: &str| block.get(key).and_then(Value::as_str);
+    let owned = |key: &str| text(key).map(str::to_owned);
+    let known = || {
+        Some(match text("type")? {
+            "text" => Content::text(text("text")?),
+            "image" => Content::Image {
+                data: owned("data")?,
+                mime_type: owned("mimeType")?,
+            },
+            "audio" => Content::Audio {
+                data: owned("data")?,
+                mime_type: owned("mimeType")?,
+            },
+            "resource" => {
+                let resource = block.get("resource")?;
+                let of_resource = |key: &str| Some(resource.get(key)?.as_str()?.to_owned());
+                let body = of_resource("text").map(Body::Text);
+                Content::Resource {
+                    uri: of_resource("uri")?,
+                    mime_type: of_resource("mimeType"),
+                    body: body.or_else(|| of_resource("blob").map(Body::Blob))?,
+                }
+            }
+            "resource_link" => Content::Link {
+                uri: owned("uri")?,
+                name: owned("name").or_else(|| owned("uri"))?,
+                mime_type: owned("mimeType"),
+                description: owned("description"),
+            },
+            _ => return None,
+        })
+    };
+    known().unwrap_or_else(|| Content::text(block.to_string()))
+}
