@@ -11,6 +11,7 @@ mod connect;
 mod data;
 mod doctor;
 mod engines;
+mod import;
 mod servers;
 mod tokens;
 mod tools;

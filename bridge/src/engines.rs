@@ -13,6 +13,7 @@ pub mod cursor;
 pub mod edit;
 pub mod gemini;
 pub mod goose;
+pub mod import;
 pub mod opencode;
 pub mod pi;
 mod place;

@@ -63,7 +63,7 @@ pub(super) struct Disconnect {
 
 /// Whose configuration it is.
 #[derive(Debug, Args)]
-struct Whose {
+pub(super) struct Whose {
     /// The folder of the project whose configuration it is
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
@@ -79,12 +79,12 @@ enum ScopeName {
 }
 
 /// Everything that connecting needs besides the engine.
-struct Desk<'a> {
+pub(super) struct Desk<'a> {
     config: &'a Config,
     store: Store,
-    backups: Backups,
-    folders: Folders,
-    scope: Scope,
+    pub(super) backups: Backups,
+    pub(super) folders: Folders,
+    pub(super) scope: Scope,
     project: Option<PathBuf>,
     /// The token that the environment says, for engines that can't name a variable.
     given: Option<Secret>,
@@ -116,7 +116,9 @@ pub(super) async fn connect(
             "no engine is installed here; name one, and it will find the bridge once it is".into(),
         );
     }
-    let view = app::dispatcher_with(config, variables, &desk.store.switches().await?)
+    let upstreams = app::upstreams(config, variables, &desk.store).await?;
+    let switches = desk.store.switches().await?;
+    let view = app::dispatcher_with(config, variables, &switches, Some(upstreams))
         .await?
         .view();
     let everyone = Caller::default();
@@ -164,7 +166,7 @@ pub(super) async fn disconnect(
 }
 
 impl<'a> Desk<'a> {
-    async fn new(
+    pub(super) async fn new(
         Whose { project, scope }: &Whose,
         config: &'a Config,
         variables: &BTreeMap<String, String>,
@@ -338,14 +340,20 @@ impl<'a> Desk<'a> {
         Ok(())
     }
 
-    /// The token of the environment, unless it is known to be revoked. Another bridge's is none of ours to judge.
+    /// The token of the environment. One that is revoked lets nobody in; another bridge's is none of ours to judge.
     async fn given_token(&self) -> Result<Option<Secret>, Failure> {
         let Some(given) = &self.given else {
             return Ok(None);
         };
         let found = self.store.look_up_token(given.expose()).await?;
-        let is_revoked = found.is_some_and(|it| it.revoked_at.is_some());
-        Ok((!is_revoked).then(|| given.clone()))
+        if let Some(revoked) = found.filter(|it| it.revoked_at.is_some()) {
+            return Err(format!(
+                "the token in {TOKEN_VARIABLE} is `{}`, which is revoked; unset the variable, or set it to another",
+                revoked.name
+            )
+            .into());
+        }
+        Ok(Some(given.clone()))
     }
 
     /// The token in the engine's file, if it still lets somebody in.

@@ -121,7 +121,7 @@ async fn servers(
     variables: &BTreeMap<String, String>,
     switches: &[Switch],
 ) -> Vec<Finding> {
-    let dispatcher = match app::dispatcher_with(config, variables, switches).await {
+    let dispatcher = match app::dispatcher_with(config, variables, switches, None).await {
         Ok(dispatcher) => dispatcher,
         Err(error) => return vec![Finding::bad("servers", in_full(&error))],
     };

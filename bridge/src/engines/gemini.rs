@@ -37,10 +37,7 @@ pub static ENGINE: Engine = Engine {
         too_long: TooLong::Cut { to: 63, ending: 33 },
         ..Spelling::AS_LISTED
     },
-    dialect: Dialect {
-        any_output: false,
-        ..Dialect::GEMINI
-    },
+    dialect: Dialect::GEMINI,
     most_output: None,
     invents: &["wait_for_previous"],
     reasons: &[(

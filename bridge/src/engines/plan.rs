@@ -99,6 +99,34 @@ pub fn connected(
     Ok(entry.map(|it| (file, it)))
 }
 
+/// Plans to take other servers out of an engine's file; `None` if none is there.
+pub fn without(
+    engine: &Engine,
+    scope: Scope,
+    folders: &Folders,
+    names: &[&str],
+) -> Result<Option<Planned>, PlanError> {
+    let Some(file) = engine.place(scope).and_then(|it| it.file(folders)) else {
+        return Ok(None);
+    };
+    let before = read(&file)?;
+    let mut text = before.clone().unwrap_or_default();
+    for name in names {
+        let step = super::import::step(engine, name);
+        let removed = edit::remove(&text, engine.format, &step);
+        text = removed.map_err(|source| PlanError::Edit {
+            file: file.clone(),
+            source,
+        })?;
+    }
+    let planned = Planned {
+        after: before.is_some().then_some(text),
+        before,
+        file,
+    };
+    Ok(Some(planned).filter(|it| !it.is_done()))
+}
+
 type Apply = fn(&Change, &str) -> Result<String, EditError>;
 
 fn plan(

@@ -223,6 +223,10 @@ async fn help_of_each_command() {
 
         Commands:
           list     List the servers, and what is off
+          add      Add an external server, and ask it for its tools
+          import   Take over the servers that stand in the configuration of an engine
+          check    Ask an external server for its tools, and say what had to be changed or left out
+          remove   Remove an external server
           enable   Switch a server or one of its tools on; a running bridge takes it up at once
           disable  Switch a server or one of its tools off; a running bridge takes it up at once
           help     Print this message or the help of the given subcommand(s)

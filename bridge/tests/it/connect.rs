@@ -14,10 +14,10 @@ use std::{
 };
 
 /// A person's home folder, with the binary.
-struct Home(Here);
+pub(crate) struct Home(pub(crate) Here);
 
 impl Home {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let here = Here::new();
         let home = here.folder.path().join("home");
         fs::create_dir(&home).expect("it can be made");
@@ -32,13 +32,13 @@ impl Home {
         self.0.folder.path().join("home").join(name)
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         let file = self.path(name);
         fs::create_dir_all(file.parent().expect("it is in a folder")).expect("they can be made");
         fs::write(file, text).expect("it can be written");
     }
 
-    fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).expect("it is there")
     }
 
@@ -48,14 +48,14 @@ impl Home {
     }
 
     /// Runs a command that works.
-    async fn works(&self, line: &str) -> Said {
+    pub(crate) async fn works(&self, line: &str) -> Said {
         let said = self.run(line).await;
         assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
         said
     }
 
     /// Runs a command, and checks everything that it prints.
-    async fn says(&self, line: &str, code: i32, expected: Expect) {
+    pub(crate) async fn says(&self, line: &str, code: i32, expected: Expect) {
         let said = self.run(line).await;
         expected.assert_eq(&format!("{}{}", said.stdout, said.stderr));
         assert_eq!(said.code, Some(code));

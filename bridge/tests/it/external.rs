@@ -1,0 +1,251 @@
+//! External servers: another bridge, over each transport, is served like our own.
+
+use crate::{
+    bridge::{Serving, TOKEN, profile},
+    client::{Client, Era, soon},
+    connect::Home,
+};
+use expect_test::expect;
+use serde_json::json;
+use std::{fs, time::Duration};
+use tokio::time::sleep;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_clopen-mcp");
+
+fn lines(names: &[String]) -> String {
+    names.join("\n")
+}
+
+/// Adds another bridge, which speaks over standard input and output.
+async fn with_program() -> Home {
+    let home = Home::new();
+    let root = home.0.folder.path().display().to_string();
+    let said = home
+        .works(&format!(
+            "servers add other --env CLOPEN_MCP_DATA={root}/other --env FILE_UTILS_ROOT={root} -- {BINARY} stdio"
+        ))
+        .await;
+    assert_eq!(
+        said.stdout, "`other` is there, with 5 tools\n",
+        "{}",
+        said.stderr
+    );
+    home
+}
+
+#[tokio::test]
+async fn a_program_is_added_called_and_removed() {
+    let home = with_program().await;
+    home.says("servers list", 0, expect![[r#"
+        api-gateway          1.0.0     on
+        database             1.0.0     on  not available: the environment variable `DATABASE_URL` is not set: set it to `sqlite:path` or `postgres://user:password@host/name`
+        file-utils           1.0.0     on
+        other                          on  external, by hand
+        results              1.0.0     on
+        weather-service      1.0.0     on
+    "#]]).await;
+    home.says("tools list", 0, expect![[r#"
+        api-gateway 1.0.0
+          api-gateway_list_services List the services that `call_service` can call, and what each allows.
+          api-gateway_call_service Call one HTTP service and get its answer.
+        database 1.0.0
+          not available: the environment variable `DATABASE_URL` is not set: set it to `sqlite:path` or `postgres://user:password@host/name`
+        file-utils 1.0.0
+          file-utils_count_lines   Count the lines and bytes of a text file.
+        other 
+          other_list_services      List the services that `call_service` can call, and what each allows.
+          other_call_service       Call one HTTP service and get its answer.
+          other_count_lines        Count the lines and bytes of a text file.
+          other_read_result        Read on in a result that was cut.
+          other_get_temperature    Get the current air temperature at a place.
+        results 1.0.0
+          results_read_result      Read on in a result that was cut.
+        weather-service 1.0.0
+          weather-service_get_temperature Get the current air temperature at a place.
+    "#]]).await;
+    home.says(
+        "tools call other_count_lines {\"path\":\"poem.txt\"}",
+        0,
+        expect![[r#"
+            {"path":"poem.txt","lines":2,"bytes":8}
+        "#]],
+    )
+    .await;
+    home.says(
+        "tools call other_count_lines {\"pth\":1}",
+        1,
+        expect![[r#"
+        error: the arguments of `count_lines` are not valid, nothing was done:
+        - there is no `pth`; did you mean `path`?
+        - `path` is required
+    "#]],
+    )
+    .await;
+    home.works("servers disable other list_services").await;
+    home.says(
+        "tools call mcp__other__list_services",
+        1,
+        expect![[r#"
+        error: the tool `mcp__other__list_services` is turned off
+    "#]],
+    )
+    .await;
+    home.says(
+        "servers remove other",
+        0,
+        expect![[r#"
+        `other` is removed
+    "#]],
+    )
+    .await;
+    home.says(
+        "servers remove other",
+        3,
+        expect![[r#"
+            error: there is no external server `other`; none has been added
+        "#]],
+    )
+    .await;
+    home.says(
+        "tools call other_count_lines",
+        1,
+        expect![[r#"
+        error: there is no tool `other_count_lines`
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_program_that_can_not_be_started_is_kept_and_says_why() {
+    let home = Home::new();
+    home.says(
+        "servers add broken -- /no/such/program --flag",
+        0,
+        expect![[r#"
+            `broken` is kept, but can't be used yet
+            warning: could not start `/no/such/program` for server `broken`: there is no such file, or what its first line names is missing; check the path
+        "#]],
+    )
+    .await;
+    home.says("servers check broken", 1, expect![[r#"
+        `broken` is kept, but can't be used yet
+        warning: could not start `/no/such/program` for server `broken`: there is no such file, or what its first line names is missing; check the path
+    "#]]).await;
+    home.says(
+        "servers add broken -- other",
+        3,
+        expect![[r#"
+        error: there is a server `broken` already
+    "#]],
+    )
+    .await;
+    home.says(
+        "servers add Not_A_Name --url http://127.0.0.1:1",
+        3,
+        expect![[r#"
+            error: `Not_A_Name` is no name for a server: it has small letters, digits and single `-`, at most 40
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_program_that_says_something_before_it_ends() {
+    let home = Home::new();
+    let script = home.0.folder.path().join("ends.sh");
+    fs::write(&script, "echo \"no key: $KEY\" >&2\nexit 3\n").expect("it can be written");
+    let script = script.display();
+    let said = home
+        .works(&format!(
+            "servers add ends --env KEY=planted-secret -- /bin/sh {script}"
+        ))
+        .await;
+    assert!(!said.stderr.contains("planted-secret"), "{}", said.stderr);
+    assert!(said.stderr.contains("no key: "), "{}", said.stderr);
+    assert!(said.stderr.contains('3'), "{}", said.stderr);
+}
+
+/// A bridge, and an address of another that has its tools as an external server.
+async fn over_http() -> (Serving, Serving) {
+    let other = Serving::start("").await;
+    let bridge = Serving::start("").await;
+    let data = bridge.folder.path().join("data").display().to_string();
+    let home = Home::new();
+    let said = home
+        .0
+        .run(&[
+            "servers",
+            "add",
+            "other",
+            "--data",
+            &data,
+            "--url",
+            &other.url(),
+            "--header",
+            &format!("Authorization: Bearer {TOKEN}"),
+        ])
+        .await;
+    assert!(
+        said.stdout.contains("`other` is there"),
+        "{}{}",
+        said.stdout,
+        said.stderr
+    );
+    (other, bridge)
+}
+
+/// Waits until a bridge that runs has taken up what another process has added.
+async fn until_listed(client: &Client, name: &str) -> Vec<String> {
+    let looking = async {
+        loop {
+            let names = client.names("tools").await;
+            if names.iter().any(|it| it == name) {
+                return names;
+            }
+            sleep(Duration::from_millis(50)).await;
+        }
+    };
+    soon(looking).await
+}
+
+#[tokio::test]
+async fn a_running_bridge_takes_up_a_server_that_is_added() {
+    let (_other, bridge) = over_http().await;
+    for era in [Era::Legacy("2025-11-25"), Era::Modern] {
+        let client = bridge.client(era).await;
+        until_listed(&client, "other_text").await;
+        let own = client.call("gallery_text", json!({})).await.text();
+        assert_eq!(client.call("other_text", json!({})).await.text(), own);
+        assert_eq!(client.call("mcp__other__text", json!({})).await.text(), own);
+        let point = client.call("other_point", json!({})).await;
+        let own = client.call("gallery_point", json!({})).await;
+        assert_eq!(
+            point.result()["structuredContent"],
+            own.result()["structuredContent"]
+        );
+    }
+}
+
+#[tokio::test]
+async fn one_server_is_served_alone() {
+    let (_other, bridge) = over_http().await;
+    until_listed(&bridge.client(Era::Modern).await, "other_text").await;
+    for era in [Era::Legacy("2025-11-25"), Era::Modern] {
+        let url = format!("http://{}/mcp/ext/other", bridge.address);
+        let client = Client::http(&url, profile(era)).await;
+        let names = client.names("tools").await;
+        assert!(
+            names.iter().any(|it| it == "other_text"),
+            "{}",
+            lines(&names)
+        );
+        assert!(
+            names.iter().all(|it| !it.starts_with("gallery_")),
+            "{}",
+            lines(&names)
+        );
+        let reply = client.call("gallery_text", json!({})).await;
+        assert_eq!(reply.error()["code"], -32602, "{}", reply.message);
+    }
+}
