@@ -29,6 +29,11 @@ connect="$binary connect {engine} --data $data/bridge"
 "$here/run_all.sh" "$connect" "$token" "$@" || { echo "check.sh: not every engine reached its tool" >&2; exit 1; }
 [ $# -gt 0 ] || python3 "$here/changes.py" "$binary" || { echo "check.sh: not every engine took up a change" >&2; exit 1; }
 
+# Connected for a person, while the token was good.
+mkdir "$data/home"
+for engine in claude codex opencode copilot qwen gemini cline pi continue; do
+  HOME=$data/home CLOPEN_TOKEN=$token "$binary" connect "$engine" --data "$data/bridge" >/dev/null 2>&1
+done
 "$binary" tokens revoke engines --data "$data/bridge"
 # The bridge hears of what another process revokes when it next asks the database.
 until [ "$(curl -s -o "$data/answer" -w '%{http_code}' -H "Authorization: Bearer $token" http://127.0.0.1:9151/mcp)" = 401 ]; do
@@ -42,10 +47,5 @@ while read -r verdict; do
 done < <("$here/run_all.sh" "$connect" "$token" "$@")
 echo "check.sh: $refused engines are refused with a revoked token"
 
-export HOME=$data/home CLOPEN_TOKEN=$token
-mkdir "$HOME"
-for engine in claude codex opencode copilot qwen gemini cline pi continue; do
-  "$binary" connect "$engine" --data "$data/bridge" >/dev/null 2>&1
-done
-"$binary" doctor --data "$data/bridge" | tee "$data/doctor.txt"
+HOME=$data/home CLOPEN_TOKEN=$token "$binary" doctor --data "$data/bridge" | tee "$data/doctor.txt"
 [ "$(grep -c '`engines`, which is revoked' "$data/doctor.txt")" = 9 ] || { echo "check.sh: doctor doesn't name the cause for all nine" >&2; exit 1; }
