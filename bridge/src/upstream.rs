@@ -11,18 +11,20 @@ use crate::{
     credentials::Vault,
     store::{DatabaseError, ExternalServer, Store, now},
 };
-use items::Listed;
+use items::{Listed, Promise};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 use std::{
     collections::BTreeMap,
     fmt,
+    pin::Pin,
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
     time::Duration,
 };
 use thiserror::Error;
 use tokio::{
     sync::{Mutex, Notify},
+    task::JoinHandle,
     time::Instant,
 };
 use tool_runtime::{
@@ -32,6 +34,9 @@ use tool_runtime::{
 
 /// How long a list of tools is good that the server doesn't say has changed.
 const LISTED: Duration = Duration::from_mins(10);
+
+/// How long a server that says that its tools have changed may go on changing them.
+const SETTLED: Duration = Duration::from_millis(500);
 
 /// How many pages a list of tools may have.
 const MOST_PAGES: usize = 100;
@@ -148,14 +153,7 @@ impl Upstreams {
     /// Asks the servers that have never listed anything, all at once; what went wrong stands in what they offer.
     pub async fn list_new(&self) {
         let new = self.all().into_iter().filter(|it| it.is_new());
-        let lists = new.map(|upstream| {
-            let all = self.clone();
-            tokio::spawn(async move {
-                if let Err(error) = all.list_of(&upstream).await {
-                    tracing::warn!(%error, "an external server can't be used");
-                }
-            })
-        });
+        let lists = new.map(|upstream| self.list_beside(upstream));
         for list in lists.collect::<Vec<_>>() {
             let _ = list.await;
         }
@@ -170,8 +168,69 @@ impl Upstreams {
         self.list_of(&upstream).await
     }
 
-    async fn list_of(&self, upstream: &Upstream) -> Result<Vec<String>, ListError> {
-        let listed = match upstream.listed(&self.0.connector).await {
+    /// Asks a server beside whatever else goes on.
+    fn list_beside(&self, upstream: Arc<Upstream>) -> JoinHandle<()> {
+        let all = self.clone();
+        let list: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
+            if let Err(error) = all.list_of(&upstream).await {
+                tracing::warn!(%error, "an external server doesn't say what it offers");
+            }
+        });
+        tokio::spawn(list)
+    }
+
+    /// Asks a server again each time that it says that its tools have changed, as long as a connection lasts.
+    fn watch(&self, upstream: &Arc<Upstream>, client: Client) {
+        let (all, upstream) = (self.clone(), upstream.clone());
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    () = client.closed() => return,
+                    () = client.tools_changed() => {}
+                }
+                // A server that says so all the time is asked now and then.
+                tokio::time::sleep(SETTLED).await;
+                let _ = all.list_beside(upstream.clone()).await;
+            }
+        });
+    }
+
+    /// Returns the connection to a server; starts one if there is none.
+    async fn client(&self, upstream: &Arc<Upstream>) -> Result<Client, ListError> {
+        let (client, is_new) = upstream.client(&self.0.connector).await?;
+        if is_new {
+            self.watch(upstream, client.clone());
+        }
+        Ok(client)
+    }
+
+    /// Calls a tool. A call that the server has not taken is made again on a new connection; one that may have been
+    /// taken only if its tool says that this does no harm.
+    async fn call_on(
+        &self,
+        upstream: &Arc<Upstream>,
+        call: &Call<'_>,
+        may_be_repeated: bool,
+        promise: Promise,
+    ) -> Result<Output, ToolError> {
+        let client = self.client(upstream).await?;
+        let answered = match client.request("tools/call", call).await {
+            Err(error) if error.is_lost() && (may_be_repeated || error.was_not_taken()) => {
+                upstream.close().await;
+                let client = self.client(upstream).await?;
+                client.request("tools/call", call).await
+            }
+            answered => answered,
+        };
+        items::output(&answered?, promise)
+    }
+
+    async fn list_of(&self, upstream: &Arc<Upstream>) -> Result<Vec<String>, ListError> {
+        let listed = match self.client(upstream).await {
+            Ok(client) => upstream.listed(&client).await,
+            Err(error) => Err(error),
+        };
+        let listed = match listed {
             Ok(listed) => listed,
             Err(error) => {
                 upstream.is_down(&error);
@@ -179,6 +238,12 @@ impl Upstreams {
                 return Err(error);
             }
         };
+        // A server that is still loading may list nothing at first.
+        if listed.is_empty() && upstream.server().tools.is_empty() {
+            upstream.is_unavailable("it lists no tools".to_owned());
+            self.0.changed.notify_one();
+            return Ok(Vec::new());
+        }
         let name = &upstream.stored.name;
         let json = Value::Array(listed.clone()).to_string();
         let keep = |source| ListError::Keep {
@@ -344,16 +409,17 @@ impl Upstream {
         notes.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the connection; starts one if there is none. Whoever comes meanwhile waits for the same.
-    async fn client(&self, connector: &Connector) -> Result<Client, ListError> {
+    /// Returns the connection, and whether it is new: one is started if there is none. Whoever comes meanwhile waits for
+    /// the same.
+    async fn client(&self, connector: &Connector) -> Result<(Client, bool), ListError> {
         let entry = self.entry.as_ref();
         let entry = entry.map_err(|reason| ListError::Entry(reason.clone()))?;
         let mut client = self.client.lock().await;
         if let Some(client) = client.as_ref().filter(|it| !it.is_closed()) {
-            return Ok(client.clone());
+            return Ok((client.clone(), false));
         }
         let new = connector.connect(&entry.name, &entry.address).await?;
-        Ok(client.insert(new).clone())
+        Ok((client.insert(new).clone(), true))
     }
 
     async fn close(&self) {
@@ -363,14 +429,13 @@ impl Upstream {
     }
 
     /// Asks for all pages of the list.
-    async fn listed(&self, connector: &Connector) -> Result<Vec<Value>, ListError> {
+    async fn listed(&self, client: &Client) -> Result<Vec<Value>, ListError> {
         #[derive(Deserialize)]
         struct Answer {
             tools: Vec<Value>,
             #[serde(default, rename = "nextCursor")]
             next_cursor: Option<String>,
         }
-        let client = self.client(connector).await?;
         let mut listed = Vec::new();
         let mut cursor: Option<String> = None;
         for _ in 0..MOST_PAGES {
@@ -385,10 +450,11 @@ impl Upstream {
                 })?;
             listed.extend(answer.tools);
             // A server that gives the cursor again that it was given would be asked for ever.
-            if answer.next_cursor.is_none() || answer.next_cursor == cursor {
+            let next = answer.next_cursor.filter(|it| !it.is_empty());
+            if next.is_none() || next == cursor {
                 break;
             }
-            cursor = answer.next_cursor;
+            cursor = next;
         }
         *self
             .listed_at
@@ -401,26 +467,6 @@ impl Upstream {
         let listed_at = self.listed_at.read();
         let listed_at = *listed_at.unwrap_or_else(PoisonError::into_inner);
         listed_at.is_some_and(|it| it.elapsed() < LISTED)
-    }
-
-    /// Calls a tool. A call that the server has not taken is made again on a new connection; one that may have been
-    /// taken only if its tool says that this does no harm.
-    async fn call(
-        &self,
-        connector: &Connector,
-        call: &Call<'_>,
-        may_be_repeated: bool,
-    ) -> Result<Output, ToolError> {
-        let client = self.client(connector).await?;
-        let answered = match client.request("tools/call", call).await {
-            Err(error) if error.is_lost() && (may_be_repeated || error.was_not_taken()) => {
-                self.close().await;
-                let client = self.client(connector).await?;
-                client.request("tools/call", call).await
-            }
-            answered => answered,
-        };
-        items::output(&answered?)
     }
 }
 
@@ -456,6 +502,7 @@ impl Provider for Upstreams {
         let arguments = arguments.json().to_owned();
         let is_safe = |hint: Option<bool>| hint == Some(true);
         let may_be_repeated = is_safe(tool.hints.read_only) || is_safe(tool.hints.idempotent);
+        let promise = Promise::of(tool);
         Ok(Box::pin(async move {
             let gone = || format!("the external server `{server}` has just been removed");
             let upstream = upstream.ok_or_else(gone)?;
@@ -464,16 +511,11 @@ impl Provider for Upstreams {
                 name: &name,
                 arguments: &arguments,
             };
-            let output = upstream
-                .call(&self.0.connector, &call, may_be_repeated)
+            let output = self
+                .call_on(&upstream, &call, may_be_repeated, promise)
                 .await;
             if output.is_ok() && !upstream.is_listed_lately() {
-                let (all, upstream) = (self.clone(), upstream.clone());
-                tokio::spawn(async move {
-                    if let Err(error) = all.list_of(&upstream).await {
-                        tracing::warn!(%error, "an external server doesn't say what it offers");
-                    }
-                });
+                self.list_beside(upstream);
             }
             output
         }))

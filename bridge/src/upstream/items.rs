@@ -1,6 +1,7 @@
 //! What an external server says, as our own items: each tool is read by itself, repaired where that can be done, and left
 //! out with a reason where it can't.
 
+use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 use std::sync::Arc;
 use tool_runtime::{
@@ -109,32 +110,87 @@ fn shortened(text: &str) -> String {
     text.chars().take(LONGEST_TEXT).collect()
 }
 
-/// Reads the result of a call.
-pub(super) fn output(raw: &RawValue) -> Result<Output, ToolError> {
-    let result: Value = serde_json::from_str(raw.get())?;
-    let Value::Object(result) = result else {
-        return Err("the server's answer is no result".into());
+/// Reads the result of a call of a tool that has promised structured content, or hasn't.
+pub(super) fn output(raw: &RawValue, promise: Promise) -> Result<Output, ToolError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Answer {
+        #[serde(default)]
+        content: Value,
+        /// As it came: numbers of any length stay.
+        #[serde(default)]
+        structured_content: Option<Box<RawValue>>,
+        #[serde(default)]
+        is_error: Value,
+        #[serde(default, rename = "_meta")]
+        meta: Value,
+    }
+    let answer: Answer = serde_json::from_str(raw.get())
+        .map_err(|error| format!("the server's answer is no result: {error}"))?;
+    let mut content: Vec<Content> = match &answer.content {
+        Value::Array(blocks) => blocks.iter().map(block).collect(),
+        Value::String(text) => vec![Content::text(text.as_str())],
+        _ => Vec::new(),
     };
-    let blocks = result.get("content").and_then(Value::as_array);
-    let mut content: Vec<Content> = blocks.into_iter().flatten().map(block).collect();
-    let structured = result.get("structuredContent").filter(|it| !it.is_null());
-    let structured = structured
-        .map(serde_json::value::to_raw_value)
-        .transpose()?;
-    if let Some(structured) = &structured
-        && !says(&content, structured)
+    let mut is_error = answer.is_error == Value::Bool(true);
+    let mut structured = answer.structured_content.filter(|it| it.get() != "null");
+    if structured.is_none() && promise == Promise::Object && !is_error {
+        structured = content.iter().find_map(|it| object(it.as_text()?));
+        if structured.is_none() {
+            is_error = true;
+            content.push(Content::text(
+                "the tool promises structured content, and gave none",
+            ));
+        }
+    }
+    if let Some(json) = &structured
+        && !says(&content, json)
     {
-        content.push(Content::text(structured.get()));
+        content.push(Content::text(json.get()));
+    }
+    // What is no object is known to newer clients only; a promise of it is wrapped like the result.
+    if let Some(json) =
+        structured.take_if(|it| promise != Promise::Wrapped && !it.get().starts_with('{'))
+    {
+        structured = Some(RawValue::from_string(format!(
+            "{{\"result\":{}}}",
+            json.get()
+        ))?);
     }
     Ok(Output {
         content,
         structured,
-        is_error: result.get("isError") == Some(&Value::Bool(true)),
-        meta: Some(meta(&Value::Object(result)))
-            .filter(|it| !it.is_empty())
-            .map(Box::new),
+        is_error,
+        meta: answer.meta.as_object().cloned().map(Box::new),
         input_required: None,
     })
+}
+
+/// What a tool's schema says of its structured content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Promise {
+    /// It says nothing.
+    Nothing,
+    /// It is an object.
+    Object,
+    /// It is something else, which is put under `result` after the call.
+    Wrapped,
+}
+
+impl Promise {
+    pub(super) fn of(tool: &Tool) -> Self {
+        match &tool.output_schema {
+            None => Self::Nothing,
+            Some(_) if tool.wraps_output => Self::Wrapped,
+            Some(_) => Self::Object,
+        }
+    }
+}
+
+/// The object that a text is.
+fn object(text: &str) -> Option<Box<RawValue>> {
+    let object: Box<RawValue> = serde_json::from_str(text).ok()?;
+    object.get().starts_with('{').then_some(object)
 }
 
 /// Whether one of the texts is this JSON: engines show their model the one or the other.
@@ -144,7 +200,7 @@ fn says(content: &[Content], json: &RawValue) -> bool {
     texts.any(|it| serde_json::from_str(it).ok() == data)
 }
 
-/// Reads a block; one of a kind that nobody knows is shown as it is.
+/// Reads a block; of one of a kind that nobody knows, the kind is told.
 fn block(block: &Value) -> Content {
     let text = |key: &str| block.get(key).and_then(Value::as_str);
     let owned = |key: &str| text(key).map(str::to_owned);
@@ -178,5 +234,8 @@ fn block(block: &Value) -> Content {
             _ => return None,
         })
     };
-    known().unwrap_or_else(|| Content::text(block.to_string()))
+    known().unwrap_or_else(|| {
+        let kind: String = text("type").unwrap_or("unknown").chars().take(40).collect();
+        Content::text(format!("[a block of type `{kind}`, which can't be shown]"))
+    })
 }

@@ -42,7 +42,7 @@ impl Home {
         fs::read_to_string(self.path(name)).expect("it is there")
     }
 
-    async fn run(&self, line: &str) -> Said {
+    pub(crate) async fn run(&self, line: &str) -> Said {
         let arguments: Vec<&str> = line.split(' ').collect();
         self.0.run(&arguments).await
     }

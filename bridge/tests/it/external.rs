@@ -7,7 +7,7 @@ use crate::{
 };
 use expect_test::expect;
 use serde_json::json;
-use std::{fs, time::Duration};
+use std::{fmt::Write as _, fs, time::Duration};
 use tokio::time::sleep;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_clopen-mcp");
@@ -248,4 +248,196 @@ async fn one_server_is_served_alone() {
         let reply = client.call("gallery_text", json!({})).await;
         assert_eq!(reply.error()["code"], -32602, "{}", reply.message);
     }
+}
+
+/// Adds a server that is odd in one way; shows what came of it, and what a call of its first tool gives.
+async fn odd(cases: &[&str]) -> String {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/odd.py");
+    let mut shown = String::new();
+    for case in cases {
+        let home = Home::new();
+        let added = home
+            .run(&format!("servers add odd -- python3 {script} {case}"))
+            .await;
+        let called = home.run("tools call mcp__odd__a").await;
+        let said = [added.stdout, added.stderr, called.stdout, called.stderr].concat();
+        writeln!(shown, "{case}:\n{}", said.trim_end()).expect("a String takes everything");
+    }
+    shown
+}
+
+#[tokio::test]
+#[ignore = "needs python3"]
+async fn dis_216_one_bad_tool_costs_no_other() {
+    let cases = [
+        "dangling_ref",
+        "bool_schema_prop",
+        "bool_input_schema",
+        "no_type_input",
+        "null_input",
+        "missing_input",
+        "root_anyof",
+        "recursive",
+        "output_nonobject",
+        "output_notype",
+        "excl_min_bool",
+        "dup_names",
+        "empty_name",
+        "long_name",
+        "uni_name",
+        "desc_null",
+        "required_null",
+        "annot_bad",
+    ];
+    expect![[r#"
+        dangling_ref:
+        `odd` is there, with 1 tools
+          `odd.a`, arguments: `#/properties/x`: left `$ref` out, as `#/$defs/Nope` is not there.
+        ok
+        bool_schema_prop:
+        `odd` is there, with 1 tools
+        ok
+        bool_input_schema:
+        `odd` is there, with 2 tools
+          `odd.a`, arguments: `#`: the schema is true; any object is taken.
+        ok
+        no_type_input:
+        `odd` is there, with 2 tools
+          `odd.a`, arguments: `#`: added `"type": "object"`.
+        ok
+        null_input:
+        `odd` is there, with 2 tools
+          `odd.a`, arguments: `#`: there is no schema; any object is taken.
+        ok
+        missing_input:
+        `odd` is there, with 2 tools
+          `odd.a`, arguments: `#`: there is no schema; any object is taken.
+        ok
+        root_anyof:
+        `odd` is there, with 2 tools
+          `odd.a`, arguments: `#`: added `"type": "object"`.
+        ok
+        recursive:
+        `odd` is there, with 1 tools
+        ok
+        output_nonobject:
+        `odd` is there, with 2 tools
+          `odd.a`, result: `#`: wrapped it as `result`, as it is no object.
+        ok
+        output_notype:
+        `odd` is there, with 2 tools
+          `odd.a`, result: `#`: added `"type": "object"`.
+        ok
+        the tool promises structured content, and gave none
+        excl_min_bool:
+        `odd` is there, with 1 tools
+          `odd.a`, arguments: `#/properties/x`: wrote `exclusiveMinimum` as a number.
+        ok
+        dup_names:
+        `odd` is there, with 2 tools
+        ok
+        empty_name:
+        `odd` is there, with 2 tools
+        error: there is no tool `mcp__odd__a`
+        long_name:
+        `odd` is there, with 2 tools
+        error: there is no tool `mcp__odd__a`
+        uni_name:
+        `odd` is there, with 2 tools
+        error: there is no tool `mcp__odd__a`
+        desc_null:
+        `odd` is there, with 2 tools
+        ok
+        required_null:
+        `odd` is there, with 2 tools
+          `odd.a`, arguments: `#`: left `required` out, as it is malformed.
+        ok
+        annot_bad:
+        `odd` is there, with 2 tools
+        ok
+    "#]]
+    .assert_eq(&odd(&cases).await);
+}
+
+#[tokio::test]
+#[ignore = "needs python3"]
+async fn dis_214_215_lists_end() {
+    let cases = [
+        "cursor_loop",
+        "cursor_empty",
+        "tools_null",
+        "err_string",
+        "die_mid",
+    ];
+    expect![[r#"
+        cursor_loop:
+        `odd` is there, with 2 tools
+        ok
+        cursor_empty:
+        `odd` is there, with 1 tools
+        ok
+        tools_null:
+        `odd` is kept, but can't be used yet
+        warning: `odd` gives no list of tools that can be read: invalid type: null, expected a sequence at line 1 column 14
+        error: there is no tool `mcp__odd__a`
+        err_string:
+        `odd` is kept, but can't be used yet
+        warning: server `odd` refused `tools/list`: boom (code -32603)
+        error: there is no tool `mcp__odd__a`
+        die_mid:
+        `odd` is kept, but can't be used yet
+        warning: server `odd` ended with exit code 3, so `tools/list` got no answer; check its command and what its environment needs
+        error: there is no tool `mcp__odd__a`
+    "#]].assert_eq(&odd(&cases).await);
+}
+
+#[tokio::test]
+#[ignore = "needs python3"]
+async fn res_065_to_074_results_are_made_right() {
+    let cases = [
+        "content_missing",
+        "content_null",
+        "content_str",
+        "content_unknown",
+        "err_structured",
+        "big_int",
+        "schema_mismatch",
+        "schema_nostruct",
+        "err_outschema",
+        "die_call",
+    ];
+    expect![[r#"
+        content_missing:
+        `odd` is there, with 1 tools
+        {"ok": 1}
+        content_null:
+        `odd` is there, with 1 tools
+        content_str:
+        `odd` is there, with 1 tools
+        hello
+        content_unknown:
+        `odd` is there, with 1 tools
+        [a block of type `video`, which can't be shown]
+        ok
+        err_structured:
+        `odd` is there, with 1 tools
+        bad
+        {"code": "E1"}
+        big_int:
+        `odd` is there, with 1 tools
+        {"id": 9007199254740993123}
+        schema_mismatch:
+        `odd` is there, with 1 tools
+        {}
+        {"n": "str"}
+        schema_nostruct:
+        `odd` is there, with 1 tools
+        {"n":1}
+        err_outschema:
+        `odd` is there, with 1 tools
+        bad
+        die_call:
+        `odd` is there, with 1 tools
+        server `odd` ended with exit code 3, so `tools/call` got no answer; check its command and what its environment needs
+    "#]].assert_eq(&odd(&cases).await);
 }

@@ -92,7 +92,7 @@ impl Shared {
 fn means_lost(status: StatusCode, body: &str, refusal: Option<&Refusal>) -> bool {
     let code = refusal.map(|it| it.code);
     match status {
-        StatusCode::NOT_FOUND => true,
+        StatusCode::NOT_FOUND => code != Some(METHOD_NOT_FOUND),
         StatusCode::GONE => true,
         StatusCode::BAD_REQUEST => {
             code != Some(INVALID_PARAMS) && body.to_lowercase().contains("session")

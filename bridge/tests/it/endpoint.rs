@@ -1,0 +1,185 @@
+//! A server of HTTP that says exactly what a test wants, byte for byte.
+
+use clopen_mcp::upstream::{Connector, Limits};
+use rustls::{ClientConfig, RootCertStore};
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    net::{TcpListener, TcpStream},
+    time::sleep,
+};
+
+/// What the server was asked.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: String,
+}
+
+impl Asked {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(String::as_str)
+    }
+
+    /// Says whether it is a request or a notification of this method.
+    pub(crate) fn is(&self, method: &str) -> bool {
+        self.body.contains(&format!(r#""method":"{method}""#))
+    }
+}
+
+/// What it answers: the bytes, in pieces, and whether the connection stays open then.
+#[derive(Default)]
+pub(crate) struct Answer {
+    pub(crate) pieces: Vec<Vec<u8>>,
+    pub(crate) hangs: bool,
+}
+
+impl Answer {
+    pub(crate) fn new(status: &str, headers: &[&str], body: &str) -> Self {
+        let mut head = format!("HTTP/1.1 {status}\r\nconnection: close\r\n");
+        for header in headers {
+            head.extend([header, "\r\n"]);
+        }
+        head += "\r\n";
+        Self {
+            pieces: vec![head.into_bytes(), body.as_bytes().to_vec()],
+            hangs: false,
+        }
+    }
+
+    pub(crate) fn json(body: &str) -> Self {
+        Self::new("200 OK", &["content-type: application/json"], body)
+    }
+
+    pub(crate) fn stream(body: &str) -> Self {
+        Self::new(
+            "200 OK",
+            &["content-type: text/event-stream; charset=utf-8"],
+            body,
+        )
+    }
+
+    pub(crate) fn accepted() -> Self {
+        Self::new("202 Accepted", &[], "")
+    }
+
+    pub(crate) fn hanging(mut self) -> Self {
+        self.hangs = true;
+        self
+    }
+}
+
+/// A running server.
+pub(crate) struct Endpoint {
+    pub(crate) url: String,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Endpoint {
+    pub(crate) async fn serve(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("a port is free");
+        let address = listener.local_addr().expect("it listens");
+        let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
+        let log = asked.clone();
+        let answer = Arc::new(answer);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (answer, log) = (answer.clone(), log.clone());
+                tokio::spawn(async move {
+                    let mut stream = BufReader::new(stream);
+                    let Some(asked) = read(&mut stream).await else {
+                        return;
+                    };
+                    log.lock().expect("it is free").push(asked.clone());
+                    let answer = answer(&asked);
+                    for piece in answer.pieces {
+                        if stream.get_mut().write_all(&piece).await.is_err() {
+                            return;
+                        }
+                        let _ = stream.get_mut().flush().await;
+                        sleep(Duration::from_millis(2)).await;
+                    }
+                    if answer.hangs {
+                        // Until the client has enough.
+                        let _ = stream.read_u8().await;
+                    }
+                });
+            }
+        });
+        Self {
+            url: format!("http://{address}/mcp"),
+            asked,
+        }
+    }
+
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().expect("it is free").clone()
+    }
+
+    /// Waits until it was asked something.
+    pub(crate) async fn was_asked(&self, what: impl Fn(&Asked) -> bool) -> Asked {
+        for _ in 0..200 {
+            if let Some(asked) = self.asked().into_iter().find(&what) {
+                return asked;
+            }
+            sleep(Duration::from_millis(25)).await;
+        }
+        panic!("it was only asked {:#?}", self.asked())
+    }
+}
+
+async fn read(stream: &mut BufReader<TcpStream>) -> Option<Asked> {
+    let mut first = String::new();
+    stream.read_line(&mut first).await.ok()?;
+    let mut words = first.split_whitespace();
+    let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let mut headers = BTreeMap::new();
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).await.ok()?;
+        let Some((name, value)) = line.split_once(':') else {
+            break;
+        };
+        headers.insert(name.to_lowercase(), value.trim().to_owned());
+    }
+    let length = headers.get("content-length").and_then(|it| it.parse().ok());
+    let mut body = vec![0; length.unwrap_or(0)];
+    stream.read_exact(&mut body).await.ok()?;
+    Some(Asked {
+        method,
+        path,
+        headers,
+        body: String::from_utf8(body).ok()?,
+    })
+}
+
+pub(crate) fn limits() -> Limits {
+    Limits {
+        connect: Duration::from_secs(20),
+        call: Duration::from_secs(20),
+        message: 1024 * 1024,
+    }
+}
+
+/// Connects to what a test serves.
+pub(crate) fn connector(limits: Limits) -> Connector {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("ring speaks TLS")
+        .with_root_certificates(RootCertStore::empty())
+        .with_no_client_auth();
+    let environment = ["PATH", "HOME", "CARGO_MANIFEST_DIR"]
+        .map(|name| (name.into(), std::env::var_os(name).unwrap_or_default()));
+    let function: [(OsString, OsString); 1] = [("LC_X".into(), "() { :; }".into())];
+    Connector::new(limits, environment.into_iter().chain(function), &tls).expect("it is sound")
+}
