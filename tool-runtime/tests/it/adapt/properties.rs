@@ -4,7 +4,7 @@ use super::{
     WITHOUT_REFERENCES,
     readers::{ANTHROPIC, GEMINI, OPENAI, Reader},
 };
-use proptest::prelude::*;
+use proptest::{prelude::*, test_runner::RngSeed};
 use serde_json::{Map, Value, json};
 use tool_runtime::{Dialect, SchemaNames, adapt, adapt_output, repair};
 
@@ -372,7 +372,8 @@ fn has_lists_of_lists(value: &Value) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    // The same cases on every machine: schemas have no end of corners, and a change must show its own.
+    #![proptest_config(ProptestConfig { cases: 300, rng_seed: RngSeed::Fixed(202_012), ..ProptestConfig::default() })]
 
     #[test]
     fn any_json_is_repaired_and_adapted(json in any_json()) {
@@ -436,8 +437,11 @@ proptest! {
             // Where any value is good, a list of lists is told to be one of texts.
             let can_be_said = |it: &&Value| dialect.untyped || !has_lists_of_lists(it);
             for instance in accepted.iter().filter(can_be_said) {
+                // Who knows no `null` leaves it out; where that isn't allowed, they can't say this.
+                let left_out = without_null(instance);
                 let is_accepted = accepts(&adapted, instance)
-                    || !dialect.type_lists && accepts(&adapted, &without_null(instance));
+                    || !dialect.type_lists
+                        && (accepts(&adapted, &left_out) || !accepts(&as_value, &left_out));
                 prop_assert!(is_accepted, "{dialect:?} {schema} {adapted} {instance}");
             }
         }
