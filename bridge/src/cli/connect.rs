@@ -6,7 +6,7 @@ use crate::{
     config::Config,
     engines::{
         Connection, ENGINES, Engine, Folders, Scope, TOKEN_VARIABLE, Token,
-        backups::Backups,
+        backups::{self, Backups},
         plan::{self, Planned},
     },
     mcp::guard::LONGEST_NAME,
@@ -15,7 +15,7 @@ use crate::{
 };
 use clap::{Args, ValueEnum};
 use serde_json::Value;
-use similar::TextDiff;
+use similar::{ChangeTag, TextDiff};
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -25,9 +25,6 @@ use tool_runtime::Caller;
 
 /// What the name of a token begins with that is written into a file.
 const TOKEN_NAME: &str = "connect-";
-
-/// So many lines are shown around a change. The others may be secret.
-const AROUND: usize = 1;
 
 #[derive(Debug, Args)]
 pub(super) struct Connect {
@@ -104,6 +101,15 @@ pub(super) async fn connect(
                 record.what
             ))?;
         }
+        if let Some(token) = record.token {
+            if record.what.starts_with("connect") {
+                let store = Store::open(&config.data, config.database_url.as_ref()).await?;
+                store.revoke_token(&token, now()).await?;
+                store.close().await;
+            } else {
+                eprintln!("its token `{token}` is revoked; `connect` once more writes a new one");
+            }
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let desk = Desk::new(&command.whose, config, variables).await?;
@@ -121,10 +127,13 @@ pub(super) async fn connect(
     let view = app::dispatcher_with(config, variables, &switches, Some(upstreams))
         .await?
         .view();
+    let external = desk.store.external_servers().await?;
     let everyone = Caller::default();
-    let tools = view
-        .tools(&everyone)
-        .filter(|it| it.item.hints.read_only == Some(true));
+    // What an external server says of its own tools is no reason not to ask.
+    let tools = view.tools(&everyone).filter(|it| {
+        let is_ours = external.iter().all(|other| *other.name != *it.item.server);
+        is_ours && it.item.hints.read_only == Some(true)
+    });
     let read_only_tools: Vec<String> = tools.map(|it| it.name.to_owned()).collect();
     let mut failed = false;
     for engine in engines {
@@ -213,8 +222,8 @@ impl<'a> Desk<'a> {
             project,
             given: variables
                 .get(TOKEN_VARIABLE)
-                .map(Secret::new)
-                .or_else(|| config.token.clone()),
+                .filter(|it| !it.is_empty())
+                .map(Secret::new),
         })
     }
 
@@ -271,7 +280,8 @@ impl<'a> Desk<'a> {
             } else if !is_dry {
                 let is_private = matches!(connection.token, Token::Written(_));
                 let what = format!("connect {}", engine.id);
-                self.backups.write(what, &planned, is_private)?;
+                self.backups
+                    .write(what, &planned, is_private, new_token.clone())?;
                 print(format!("{} is connected", engine.title))?;
             }
             Ok(())
@@ -311,40 +321,48 @@ impl<'a> Desk<'a> {
             print(format!("{} is not connected", engine.title))?;
             return Ok(());
         }
-        if !is_dry {
-            let mut others = Vec::new();
-            for planned in planned {
-                if !self.backups.restore(&planned.file)? {
-                    others.push(planned);
-                }
+        if is_dry {
+            for planned in &planned {
+                print(diff(planned, &self.folders))?;
             }
-            if !others.is_empty() {
-                // A change in between may have been taken back.
-                let mut planned = plan::disconnect(engine, &connection, self.scope, &self.folders)?;
-                planned.retain(|it| !it.is_done());
-                let what = format!("disconnect {}", engine.id);
-                self.backups.write(what, &planned, token.is_some())?;
-            }
-            if let Some(token) = token
-                && let Some(token) = self.store.look_up_token(token.expose()).await?
-                && token.name.starts_with(TOKEN_NAME)
-            {
-                self.store.revoke_token(&token.id, now()).await?;
-            }
-            print(format!("{} is disconnected", engine.title))?;
             return Ok(());
         }
-        for planned in &planned {
-            print(diff(planned, &self.folders))?;
+        // What nobody else has changed since is put back byte for byte.
+        let connected = format!("connect {}", engine.id);
+        let mut folders = Vec::new();
+        for planned in &mut planned {
+            if let Some(original) = self.backups.original(&planned.file, &connected)? {
+                planned.after = original.text;
+                folders.extend(original.folders);
+            }
         }
+        let made = match &token {
+            Some(token) => self.store.look_up_token(token.expose()).await?,
+            None => None,
+        };
+        let made = made.filter(|it| it.name.starts_with(TOKEN_NAME));
+        let made = made.map(|it| it.name);
+        let what = format!("disconnect {}", engine.id);
+        let is_private = token.is_some();
+        self.backups
+            .write(what, &planned, is_private, made.clone())?;
+        backups::delete_folders(&folders);
+        if let Some(made) = made {
+            self.store.revoke_token(&made, now()).await?;
+        }
+        print(format!("{} is disconnected", engine.title))?;
         Ok(())
     }
 
-    /// The token of the environment. One that is revoked lets nobody in; another bridge's is none of ours to judge.
+    /// The token of the environment, to be written into a file; never the service token, which nobody could take back.
+    /// One that is revoked lets nobody in; another bridge's is none of ours to judge.
     async fn given_token(&self) -> Result<Option<Secret>, Failure> {
         let Some(given) = &self.given else {
             return Ok(None);
         };
+        if super::engines::is_service_token(given, self.config)? {
+            return Ok(None);
+        }
         let found = self.store.look_up_token(given.expose()).await?;
         if let Some(revoked) = found.filter(|it| it.revoked_at.is_some()) {
             return Err(format!(
@@ -419,15 +437,61 @@ pub(super) fn bearer(entry: &Value) -> Option<Secret> {
     }
 }
 
-/// What changes in a file, without the tokens in it.
+/// What changes in a file. What isn't ours may be secret: it is shown as far as it stands in no quotes.
 fn diff(planned: &Planned, folders: &Folders) -> String {
     let name = folders.shown(&planned.file);
-    let text = |it: &Option<String>| it.clone().unwrap_or_default();
+    let text = |it: &Option<String>| {
+        let text = it.clone().unwrap_or_default();
+        // A last line without its end would count as changed.
+        if text.is_empty() || text.ends_with('\n') {
+            text
+        } else {
+            text + "\n"
+        }
+    };
     let (before, after) = (text(&planned.before), text(&planned.after));
     let diff = TextDiff::from_lines(&before, &after);
-    let mut diff = diff.unified_diff();
-    let diff = diff.context_radius(AROUND).header(&name, &name);
-    without_tokens(&diff.to_string())
+    let mut lines = vec![format!("--- {name}"), format!("+++ {name}")];
+    for group in diff.grouped_ops(0) {
+        let changes: Vec<_> = group.iter().flat_map(|it| diff.iter_changes(it)).collect();
+        let replaces = changes.iter().any(|it| it.tag() == ChangeTag::Delete);
+        let place = changes
+            .iter()
+            .find_map(|it| it.new_index().or(it.old_index()));
+        lines.push(format!("@@ line {} @@", place.unwrap_or_default() + 1));
+        for change in changes {
+            let line = change.value().trim_end_matches('\n');
+            let shown = if replaces {
+                without_texts(line)
+            } else {
+                without_tokens(line)
+            };
+            lines.push(format!("{}{shown}", change.tag()));
+        }
+    }
+    lines.join("\n")
+}
+
+/// A line with `…` for every value in quotes; the names before `:` and `=` stay.
+fn without_texts(line: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = line;
+    while let Some(start) = rest.find(['"', '\'']) {
+        let (before, quoted) = rest.split_at(start);
+        let quote = if quoted.starts_with('"') { '"' } else { '\'' };
+        let Some(end) = quoted[1..].find(quote) else {
+            break;
+        };
+        let inside = &quoted[1..=end];
+        rest = &quoted[end + 2..];
+        let is_name = rest.trim_start().starts_with([':', '=']);
+        shown.push_str(before);
+        shown.push(quote);
+        shown.push_str(if is_name { inside } else { "…" });
+        shown.push(quote);
+    }
+    // An end without quotes may be the rest of a text.
+    shown + &without_tokens(rest)
 }
 
 fn without_tokens(text: &str) -> String {
@@ -437,7 +501,7 @@ fn without_tokens(text: &str) -> String {
     for part in parts {
         shown.push_str(SCHEME);
         let is_variable = part.starts_with(['$', '{']);
-        let end = part.find(['"', '\'', '\n']).unwrap_or(part.len());
+        let end = part.find(['"', '\'']).unwrap_or(part.len());
         shown.push_str(if is_variable { &part[..end] } else { "…" });
         shown.push_str(&part[end..]);
     }

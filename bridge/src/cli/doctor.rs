@@ -1,18 +1,19 @@
 //! `clopen-mcp doctor`: checks the whole path and says what to do.
 
-use super::{Failure, NO, engines, in_full, print, print_json};
+use super::{Failure, NO, connect::local_url, engines, in_full, print, print_json};
 use crate::{
-    app,
+    app::{self, StartError},
     config::Config,
     engines::{ENGINES, Engine},
     secret::Secret,
     skills::{PAGE_SIZE, Skills},
     store::{DatabaseError, Store, Switch, service_token},
+    upstream::Upstreams,
 };
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, process::ExitCode, sync::Arc, time::Duration};
 use tool_runtime::Shown;
 
 /// How long a bridge on this machine may take to answer.
@@ -78,7 +79,7 @@ pub(super) async fn run(
     findings.push(kept);
     let (token, finding) = token(config);
     findings.push(finding);
-    let bridge = bridge(config.listen, token.as_ref()).await;
+    let bridge = bridge(&local_url(config), token.as_ref()).await;
     let runs = bridge.state == State::Good;
     findings.push(bridge);
     match connected_engines(config, variables, runs).await {
@@ -121,7 +122,12 @@ async fn servers(
     variables: &BTreeMap<String, String>,
     switches: &[Switch],
 ) -> Vec<Finding> {
-    let dispatcher = match app::dispatcher_with(config, variables, switches, None).await {
+    let upstreams = match upstreams(config, variables).await {
+        Ok(upstreams) => upstreams,
+        Err(error) => return vec![Finding::bad("servers", in_full(&error))],
+    };
+    let further = upstreams.clone();
+    let dispatcher = match app::dispatcher_with(config, variables, switches, further).await {
         Ok(dispatcher) => dispatcher,
         Err(error) => return vec![Finding::bad("servers", in_full(&error))],
     };
@@ -143,7 +149,20 @@ async fn servers(
             .iter()
             .map(|it| Finding::note("tools", it.as_str())),
     );
+    let of_external = upstreams.map(|it| it.notes()).unwrap_or_default();
+    findings.extend(of_external.into_iter().map(|it| Finding::note("tools", it)));
     findings
+}
+
+/// The external servers; `None` where the store doesn't open, which is a finding of its own.
+async fn upstreams(
+    config: &Config,
+    variables: &BTreeMap<String, String>,
+) -> Result<Option<Upstreams>, StartError> {
+    match Store::open(&config.data, config.database_url.as_ref()).await {
+        Ok(store) => app::upstreams(config, variables, &store).await.map(Some),
+        Err(_) => Ok(None),
+    }
 }
 
 fn skills(config: &Config) -> Vec<Finding> {
@@ -260,9 +279,8 @@ fn seen_by(engine: &Engine, file: &str, names: &[String]) -> Finding {
 }
 
 /// Asks the running bridge for its tools.
-async fn bridge(address: SocketAddr, token: Option<&Secret>) -> Finding {
-    let url = format!("http://{address}/mcp");
-    match listed(&url, token).await {
+async fn bridge(url: &str, token: Option<&Secret>) -> Finding {
+    match listed(url, token).await {
         Ok(names) => {
             let count = names.len();
             Finding::good("bridge", format!("{url} answers; it lists {count} tools"))

@@ -40,6 +40,17 @@ pub(super) struct Connected {
     pub(super) token: Option<Secret>,
 }
 
+impl Connected {
+    /// Whether it connects to another machine.
+    fn is_remote(&self) -> bool {
+        let address = self.address.as_deref().unwrap_or_default();
+        let host = address.split("://").nth(1).unwrap_or_default();
+        !["127.", "localhost", "[::1]"]
+            .iter()
+            .any(|it| host.starts_with(it))
+    }
+}
+
 pub(super) async fn run(
     json: bool,
     config: &Config,
@@ -102,7 +113,8 @@ pub(super) async fn state(
                 };
                 let problems = &mut state.problems;
                 problems.extend(wrong_address(&connected, config, folders));
-                if !config.no_auth {
+                // What another machine's bridge makes of its tokens is its own affair.
+                if !config.no_auth && !connected.is_remote() {
                     let wrong = wrong_token(engine, &connected, is_written, config, folders, store);
                     problems.extend(wrong.await?);
                 }
@@ -130,7 +142,7 @@ fn wrong_address(connected: &Connected, config: &Config, folders: &Folders) -> O
     };
     let ours = local_url(config);
     let base = address.split('?').next().unwrap_or_default();
-    (base != ours)
+    (base != ours && !connected.is_remote())
         .then(|| format!("{file}: it looks for the bridge at {base}, and this one is at {ours}"))
 }
 
@@ -178,7 +190,7 @@ fn renew(id: &str, is_written: bool) -> String {
     }
 }
 
-fn is_service_token(token: &Secret, config: &Config) -> Result<bool, Failure> {
+pub(super) fn is_service_token(token: &Secret, config: &Config) -> Result<bool, Failure> {
     let service = match &config.token {
         Some(service) => service.clone(),
         None => service_token(&config.data)?.token,

@@ -28,6 +28,9 @@ pub struct Record {
     pub what: String,
     /// What was written.
     pub files: Vec<Written>,
+    /// The name of the token that was made for it, or that it took away.
+    #[serde(default)]
+    pub token: Option<String>,
     #[serde(skip)]
     folder: PathBuf,
 }
@@ -43,6 +46,15 @@ pub struct Written {
     after: Option<String>,
     /// The folders that were made for it, the outermost first.
     folders: Vec<PathBuf>,
+}
+
+/// What stood in a file before it was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Original {
+    /// The text; `None` if the file wasn't there.
+    pub text: Option<String>,
+    /// The folders that were made for it, the outermost first.
+    pub folders: Vec<PathBuf>,
 }
 
 /// Why a file could not be written, or not be taken back.
@@ -74,6 +86,14 @@ pub enum BackupError {
         /// What stood there before.
         backup: PathBuf,
     },
+    /// The copy of what stood in a file is gone.
+    #[error("`{}` stays as it is: the copy of what stood in it, `{}`, is gone", file.display(), copy.display())]
+    NoCopy {
+        /// The file.
+        file: PathBuf,
+        /// The copy.
+        copy: PathBuf,
+    },
     /// There is nothing to take back.
     #[error("there is nothing to undo")]
     Nothing,
@@ -96,12 +116,13 @@ impl Backups {
     }
 
     /// Writes what is planned, each file in one piece and with a copy of what stood there; `is_private` keeps others
-    /// from reading them. Nothing is written if a file isn't as it was planned from.
+    /// from reading them. `token` is the name of the one that was made for it, or that it takes away. Nothing is written if a file isn't as it was planned from.
     pub fn write(
         &self,
         what: String,
         planned: &[Planned],
         is_private: bool,
+        token: Option<String>,
     ) -> Result<(), BackupError> {
         for planned in planned {
             if read(&planned.file)? != planned.before {
@@ -113,6 +134,7 @@ impl Backups {
         let mut record = Record {
             what,
             files: Vec::new(),
+            token,
             folder: folder.clone(),
         };
         for (index, planned) in planned.iter().enumerate() {
@@ -130,6 +152,10 @@ impl Backups {
         // Whoever is interrupted in the middle of writing can take back what is written by then.
         record.save()?;
         for planned in planned {
+            if read(&planned.file)? != planned.before {
+                let file = planned.file.clone();
+                return Err(BackupError::Changed { file });
+            }
             match &planned.after {
                 Some(text) => put(&planned.file, text, is_private)?,
                 None => delete(&planned.file)?,
@@ -141,42 +167,48 @@ impl Backups {
     /// Takes back what the last command did, byte for byte; says what that was.
     pub fn undo(&self) -> Result<Record, BackupError> {
         let record = self.records()?.pop().ok_or(BackupError::Nothing)?;
+        let mut befores = Vec::new();
         for written in &record.files {
-            if !written.is_as_written()? && !written.is_as_before(&record.folder)? {
+            let before = written.before(&record.folder)?;
+            if !written.is_as_written()? && read(&written.file)? != before {
                 return Err(BackupError::ChangedSince {
                     file: written.file.clone(),
                     backup: record.folder.clone(),
                 });
             }
+            befores.push(before);
         }
-        for written in &record.files {
-            written.restore(&record.folder)?;
+        for (written, before) in record.files.iter().zip(befores) {
+            if let Some(text) = before {
+                put(&written.file, &text, false)?;
+            } else {
+                delete(&written.file)?;
+                delete_folders(&written.folders);
+            }
         }
         record.forget()?;
         Ok(record)
     }
 
-    /// Takes back everything that was written to a file, as far as nobody else changed it since; says whether it is as
-    /// it was before the first of our changes.
-    pub fn restore(&self, file: &Path) -> Result<bool, BackupError> {
-        let mut is_restored = false;
-        for mut record in self.records()?.into_iter().rev() {
-            let Some(index) = record.files.iter().position(|it| it.file == file) else {
+    /// Returns what stood in a file before a command changed it, as often as it did so in a row, and nobody else since;
+    /// `None` if somebody else did, or it never was changed.
+    pub fn original(&self, file: &Path, what: &str) -> Result<Option<Original>, BackupError> {
+        let mut now = read(file)?;
+        let mut original = None;
+        for record in self.records()?.into_iter().rev() {
+            let Some(written) = record.files.iter().find(|it| it.file == file) else {
                 continue;
             };
-            if !record.files[index].is_as_written()? {
-                return Ok(false);
+            if record.what != what || now.as_deref().map(hash) != written.after {
+                break;
             }
-            record.files[index].restore(&record.folder)?;
-            is_restored = true;
-            record.files.remove(index);
-            if record.files.is_empty() {
-                record.forget()?;
-            } else {
-                record.save()?;
-            }
+            now = written.before(&record.folder)?;
+            original = Some(Original {
+                text: now.clone(),
+                folders: written.folders.clone(),
+            });
         }
-        Ok(is_restored)
+        Ok(original)
     }
 
     /// Returns what was done, the last at the end.
@@ -237,22 +269,26 @@ impl Written {
         Ok(read(&self.file)?.as_deref().map(hash) == self.after)
     }
 
-    fn is_as_before(&self, folder: &Path) -> Result<bool, BackupError> {
-        let before = self.before.as_ref().map(|it| read(&folder.join(it)));
-        Ok(read(&self.file)? == before.transpose()?.flatten())
+    /// What stood in the file before.
+    fn before(&self, folder: &Path) -> Result<Option<String>, BackupError> {
+        let Some(name) = &self.before else {
+            return Ok(None);
+        };
+        let copy = folder.join(name);
+        match read(&copy)? {
+            Some(text) => Ok(Some(text)),
+            None => Err(BackupError::NoCopy {
+                file: self.file.clone(),
+                copy,
+            }),
+        }
     }
+}
 
-    fn restore(&self, folder: &Path) -> Result<(), BackupError> {
-        let before = self.before.as_ref().map(|it| read(&folder.join(it)));
-        if let Some(text) = before.transpose()?.flatten() {
-            return put(&self.file, &text, false);
-        }
-        delete(&self.file)?;
-        for made in self.folders.iter().rev() {
-            // Somebody may have put something else into it.
-            let _ = fs::remove_dir(made);
-        }
-        Ok(())
+/// Deletes folders that were made for a file, the innermost first, unless somebody has put something else into them.
+pub(crate) fn delete_folders(folders: &[PathBuf]) {
+    for made in folders.iter().rev() {
+        let _ = fs::remove_dir(made);
     }
 }
 

@@ -674,17 +674,15 @@ async fn a_diff_is_shown_without_tokens() {
         "connect codex --dry-run",
         0,
         expect![[r#"
-        --- ~/.codex/config.toml
-        +++ ~/.codex/config.toml
-        @@ -1 +1,6 @@
-         model = "gpt-5.5"
-        +
-        +[mcp_servers.clopen-mcp]
-        +url = "http://127.0.0.1:9151/mcp?engine=codex"
-        +required = true
-        +bearer_token_env_var = "CLOPEN_TOKEN"
-
-    "#]],
+            --- ~/.codex/config.toml
+            +++ ~/.codex/config.toml
+            @@ line 2 @@
+            +
+            +[mcp_servers.clopen-mcp]
+            +url = "http://127.0.0.1:9151/mcp?engine=codex"
+            +required = true
+            +bearer_token_env_var = "CLOPEN_TOKEN"
+        "#]],
     )
     .await;
     home.works("connect cline").await;
@@ -693,16 +691,13 @@ async fn a_diff_is_shown_without_tokens() {
         "connect cline",
         0,
         expect![[r#"
-        --- ~/.cline/data/settings/cline_mcp_settings.json
-        +++ ~/.cline/data/settings/cline_mcp_settings.json
-        @@ -7,3 +7,3 @@
-                 "headers": {
-        -          "Authorization": "Bearer …"
-        +          "Authorization": "Bearer …"
-                 }
-
-        Cline is connected
-    "#]],
+            --- ~/.cline/data/settings/cline_mcp_settings.json
+            +++ ~/.cline/data/settings/cline_mcp_settings.json
+            @@ line 8 @@
+            -          "Authorization": "…"
+            +          "Authorization": "…"
+            Cline is connected
+        "#]],
     )
     .await;
 }
@@ -843,4 +838,109 @@ async fn engines_are_listed() {
         windsurf   Windsurf     not found  not connected
         zed        Zed          not found  not connected
     "#]]).await;
+}
+
+#[tokio::test]
+async fn a_file_whose_copy_is_gone_stays() {
+    let home = Home::new();
+    home.write(".cursor/mcp.json", "{}");
+    home.works("connect cursor").await;
+    let connected = home.read(".cursor/mcp.json");
+    let copy = home.0.folder.path().join("data/connections/1/0.before");
+    fs::remove_file(copy).expect("it is there");
+    home.says("connect --undo", 3, expect![[r#"
+        error: `FOLDER/home/.cursor/mcp.json` stays as it is: the copy of what stood in it, `FOLDER/data/connections/1/0.before`, is gone
+    "#]]).await;
+    assert_eq!(home.read(".cursor/mcp.json"), connected);
+}
+
+#[tokio::test]
+async fn what_was_done_last_is_undone_first() {
+    let home = Home::new();
+    home.works("connect codex").await;
+    home.works("connect cursor").await;
+    let connected = home.files();
+    home.works("disconnect cursor").await;
+    home.works("connect --undo").await;
+    assert_eq!(home.files(), connected);
+    home.works("connect --undo").await;
+    home.works("connect --undo").await;
+    assert_eq!(home.files(), "");
+    home.says(
+        "connect --undo",
+        3,
+        expect![[r#"
+        error: there is nothing to undo
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_token_goes_with_its_connection() {
+    let home = Home::new();
+    let live = async || {
+        let tokens = home.works("tokens list --json").await.stdout;
+        let tokens: Value = serde_json::from_str(&tokens).expect("it is JSON");
+        let tokens = tokens["tokens"].as_array().expect("it is a list").clone();
+        tokens.iter().filter(|it| it["revokedAt"].is_null()).count()
+    };
+    home.works("connect cline").await;
+    assert_eq!(live().await, 1);
+    home.works("connect --undo").await;
+    assert_eq!(live().await, 0);
+    home.works("connect cline").await;
+    home.works("disconnect cline").await;
+    assert_eq!(live().await, 0);
+    home.says("connect --undo", 0, expect![[r#"
+        `FOLDER/home/.cline/data/settings/cline_mcp_settings.json` is as it was before `disconnect cline`
+        its token `connect-cline-2` is revoked; `connect` once more writes a new one
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn the_service_token_is_written_into_no_file() {
+    let home = Home::new();
+    let home = Home(
+        home.0
+            .with("CLOPEN_MCP_TOKEN", TOKEN)
+            .with("CLOPEN_TOKEN", TOKEN),
+    );
+    home.works("connect zed").await;
+    let settings = home.read(".config/zed/settings.json");
+    assert!(!settings.contains(TOKEN), "{settings}");
+    assert!(settings.contains("Bearer cmcp_"), "{settings}");
+}
+
+#[tokio::test]
+async fn a_diff_shows_nothing_of_others() {
+    let home = Home::new();
+    home.write(
+        ".cursor/mcp.json",
+        r#"{"mcpServers":{"x":{"env":{"API_KEY":"planted-1"}}}}"#,
+    );
+    home.write(".codex/config.toml", "API_KEY = \"planted-2\"");
+    home.says("connect cursor --dry-run", 0, expect![[r#"
+        --- ~/.cursor/mcp.json
+        +++ ~/.cursor/mcp.json
+        @@ line 1 @@
+        -{"mcpServers":{"x":{"env":{"API_KEY":"…"}}}}
+        +{"mcpServers":{"x":{"env":{"API_KEY":"…"}},"clopen-mcp":{"url":"…","headers":{"Authorization":"…"}}}}
+    "#]])
+        .await;
+    home.says(
+        "connect codex --dry-run",
+        0,
+        expect![[r#"
+        --- ~/.codex/config.toml
+        +++ ~/.codex/config.toml
+        @@ line 2 @@
+        +
+        +[mcp_servers.clopen-mcp]
+        +url = "http://127.0.0.1:9151/mcp?engine=codex"
+        +required = true
+        +bearer_token_env_var = "CLOPEN_TOKEN"
+    "#]],
+    )
+    .await;
 }
