@@ -76,18 +76,20 @@ pub(super) async fn run(
         keep(entry, config, store).await?;
     }
     let upstreams = app::upstreams(config, variables, store).await?;
-    for (_, entry) in &taken {
-        ask(&entry.name, &upstreams).await?;
+    let mut told = Vec::new();
+    for (name, entry) in &taken {
+        if ask(&entry.name, &upstreams).await? {
+            told.push(*name);
+        }
     }
     upstreams.close().await;
     if import.remove {
-        let took: Vec<&str> = taken.iter().map(|(name, _)| *name).collect();
-        let planned: Option<Planned> = plan::without(engine, desk.scope, &desk.folders, &took)?;
+        let planned: Option<Planned> = plan::without(engine, desk.scope, &desk.folders, &told)?;
         let planned: Vec<Planned> = planned.into_iter().collect();
         let what = format!("servers import {} --remove", engine.id);
-        desk.backups.write(what, &planned, false)?;
+        desk.backups.write(what, &planned, false, None)?;
         print(format!(
-            "they are taken out of {}",
+            "those that have told their tools are taken out of {}",
             desk.folders.shown(&file)
         ))?;
     }
@@ -115,11 +117,12 @@ fn entry(found: &Found, engine: &Engine, names: &[String]) -> Result<Entry, Stri
                 program,
                 arguments,
                 environment,
+                folder,
             } => Address::Command {
                 program,
                 arguments,
                 environment: secrets(environment),
-                folder: None,
+                folder,
             },
             Reached::Http { url, headers } => Address::Http {
                 url,
@@ -145,11 +148,8 @@ fn line(found: &Found, entry: Result<&Entry, &String>) -> String {
                     arguments,
                     environment,
                     ..
-                } => (format!("{program} {}", shown(arguments)), environment),
-                Address::Http { url, headers } => (
-                    url.split('?').next().unwrap_or_default().to_owned(),
-                    headers,
-                ),
+                } => (command(program, arguments), environment),
+                Address::Http { url, headers } => (origin(url), headers),
             };
             let given: Vec<&str> = secrets.keys().map(String::as_str).collect();
             let given = if given.is_empty() {
@@ -167,25 +167,24 @@ fn line(found: &Found, entry: Result<&Entry, &String>) -> String {
     }
 }
 
-/// Arguments without what may be secret in them.
-fn shown(arguments: &[String]) -> String {
-    const WORDS: [&str; 5] = ["token", "key", "secret", "password", "auth"];
-    let is_secret = |flag: &str| {
-        let flag = flag.to_lowercase();
-        flag.starts_with('-') && WORDS.iter().any(|it| flag.contains(it))
+/// A command as far as it is surely no secret: the program, and the first argument that is no flag, such as a package.
+fn command(program: &str, arguments: &[String]) -> String {
+    let is_plain = |it: &&String| {
+        let is_of_name = |it: char| it.is_ascii_alphanumeric() || "@/._-".contains(it);
+        !it.starts_with('-') && it.chars().all(is_of_name)
     };
-    let mut shown: Vec<String> = Vec::new();
-    let mut hides_next = false;
-    for argument in arguments {
-        let (flag, value) = argument.split_once('=').unwrap_or((argument, ""));
-        shown.push(if hides_next {
-            "…".to_owned()
-        } else if is_secret(flag) && !value.is_empty() {
-            format!("{flag}=…")
-        } else {
-            argument.clone()
-        });
-        hides_next = is_secret(argument) && value.is_empty();
+    let first = arguments.iter().find(is_plain);
+    let others = arguments.len() - usize::from(first.is_some());
+    let mut words = vec![program.to_owned()];
+    words.extend(first.cloned());
+    words.extend((others > 0).then(|| format!("(and {others} more arguments)")));
+    words.join(" ")
+}
+
+/// The scheme, the host and the port of an address: its path may be secret.
+fn origin(url: &str) -> String {
+    match reqwest::Url::parse(url) {
+        Ok(url) => url.origin().ascii_serialization(),
+        Err(_) => "an address that can't be read".to_owned(),
     }
-    shown.join(" ")
 }

@@ -8,6 +8,16 @@ use serde_json::{Map, Value};
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 use tool_runtime::NAMESPACE;
 
+/// The keys by which an engine opens some tools of a server only.
+const RESTRICTIONS: [&str; 6] = [
+    "tools",
+    "enabled_tools",
+    "disabled_tools",
+    "includeTools",
+    "excludeTools",
+    "available_tools",
+];
+
 /// A server of an engine's configuration.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Found {
@@ -35,6 +45,8 @@ pub enum Reached {
         arguments: Vec<String>,
         /// The variables that it is given.
         environment: BTreeMap<String, String>,
+        /// Where it runs.
+        folder: Option<PathBuf>,
     },
     /// An address.
     Http {
@@ -104,6 +116,15 @@ fn reached(entry: &Value, variables: &BTreeMap<String, String>) -> Result<Reache
     let Some(entry) = nested.unwrap_or(entry).as_object() else {
         return Err("it is no object".to_owned());
     };
+    let says = |key: &str, flag: bool| entry.get(key) == Some(&Value::Bool(flag));
+    if says("enabled", false) || says("disabled", true) {
+        return Err("it is turned off there".to_owned());
+    }
+    if let Some(restriction) = RESTRICTIONS.iter().find(|it| restricts(entry, it)) {
+        return Err(format!(
+            "not all of its tools are open there (`{restriction}`)"
+        ));
+    }
     if entry.get("type").is_some_and(|it| it == "sse") {
         let reason = "it speaks over HTTP+SSE, which newer versions of the protocol have replaced";
         return Err(reason.to_owned());
@@ -125,14 +146,28 @@ fn reached(entry: &Value, variables: &BTreeMap<String, String>) -> Result<Reache
         _ => return Err("it has neither a command nor an address".to_owned()),
     };
     let further = entry.get("args").and_then(Value::as_array);
-    let further = further.into_iter().flatten().filter_map(Value::as_str);
-    arguments.extend(further.map(str::to_owned));
+    for argument in further.into_iter().flatten() {
+        arguments.push(match argument {
+            Value::String(text) => text.clone(),
+            Value::Number(_) | Value::Bool(_) => argument.to_string(),
+            _ => return Err("one of its arguments is no text".to_owned()),
+        });
+    }
     let arguments: Result<Vec<String>, String> = arguments.iter().map(|it| expanded(it)).collect();
     Ok(Reached::Command {
         program: expanded(&program)?,
         arguments: arguments?,
         environment: texts(entry, &["env", "environment", "envs"], variables)?,
+        folder: text_of(entry, &["cwd"]).map(PathBuf::from),
     })
+}
+
+/// Whether an entry names some of the tools of its server.
+fn restricts(entry: &Map<String, Value>, key: &str) -> bool {
+    match entry.get(key) {
+        Some(Value::Array(names)) => !names.is_empty() && names.iter().all(|it| it != "*"),
+        _ => false,
+    }
 }
 
 fn headers(
@@ -197,7 +232,9 @@ fn expand(text: &str, variables: &BTreeMap<String, String>) -> Result<String, St
             (Err(_), Some(default)) => default,
             (Err(error), None) => return Err(error),
         });
-        rest = rest[start + end..].trim_start_matches('}');
+        let closing = if open.starts_with("${{") { "}}" } else { "}" };
+        let after = &rest[start + end..];
+        rest = after.strip_prefix(closing).unwrap_or(&after[1..]);
     }
     expanded.push_str(rest);
     Ok(expanded)
