@@ -23,7 +23,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tool_runtime::{
     Caller, Dispatcher, Environment, Limits, Provider, Registry, RegistryError, Selection,
-    SelectionError, ServerSelection, Streams, View,
+    SelectionError, ServerSelection, Streams,
 };
 
 /// How long the answers of the last calls get to be sent. Without an open stream the end comes earlier.
@@ -137,7 +137,7 @@ pub(crate) async fn upstreams(
     let stored = store.external_servers().await?;
     // Without any, nobody needs a key.
     if !stored.is_empty() {
-        upstreams.take(stored, &Vault::open(&config.data)?).await;
+        upstreams.take(stored, &Vault::open(&config.data)?);
     }
     Ok(upstreams)
 }
@@ -154,16 +154,23 @@ pub(crate) async fn dispatcher_with(
         time: config.limits.call_timeout,
         output: config.limits.max_output,
     };
+    let external = upstreams.as_ref().map(Upstreams::names).unwrap_or_default();
     let further = upstreams.map(|it| Arc::new(it) as Arc<dyn Provider>);
     let further = further.into_iter().collect();
     let dispatcher = Dispatcher::with(registry, further, limits, vec![Arc::new(CallLog)])?;
-    let selection = with_switches(&config.servers, switches, &dispatcher.view());
+    // What the settings say of servers in this program must be true of them; others come and go.
+    let ours = config
+        .servers
+        .iter()
+        .filter(|(name, _)| !external.contains(*name));
+    let ours = ours.map(|(name, it)| (name.clone(), it.clone())).collect();
     dispatcher
-        .select(selection)
+        .select(selection(&ours))
         .map_err(|source| StartError::Selection {
             file: config.file.clone(),
             source,
         })?;
+    dispatcher.select_whatever_comes(with_switches(&config.servers, switches));
     Ok(Arc::new(dispatcher))
 }
 
@@ -180,24 +187,18 @@ fn selection(servers: &BTreeMap<String, config::ServerSelection>) -> Selection {
         })
 }
 
-/// Turns off what the user switched off, unless the settings say something about the same thing. Switches of what
-/// isn't there wait for it to come back.
+/// Turns off what the user switched off, unless the settings say something about the same thing. Switches of what isn't
+/// there hold once it is.
 fn with_switches(
     servers: &BTreeMap<String, config::ServerSelection>,
     switches: &[Switch],
-    view: &View,
 ) -> Selection {
     let mut selection = selection(servers);
     for Switch { server, tool, .. } in switches.iter().filter(|it| !it.enabled) {
-        let Some((there, _)) = view.server(server) else {
-            continue;
-        };
         let mut of_server = selection.of(server);
         match tool {
             None if !servers.contains_key(server) => of_server.enabled = false,
-            Some(tool)
-                if of_server.only.is_none() && there.tools.iter().any(|it| it.name == *tool) =>
-            {
+            Some(tool) if of_server.only.is_none() => {
                 of_server.without.insert(tool.clone());
             }
             _ => continue,
@@ -300,6 +301,7 @@ impl Bridge {
         let listener = self.listener.tap_io(|stream| {
             let _ = stream.set_nodelay(true);
         });
+        let upstreams = self.followed.upstreams.clone();
         tokio::spawn(follow(self.dispatcher, self.followed, stop.clone()));
         let closing = stop.clone();
         let serving = axum::serve(listener, self.router)
@@ -333,6 +335,7 @@ impl Bridge {
         };
         closing.close();
         let _ = tokio::time::timeout(CLOSING, closing.left()).await;
+        let _ = tokio::time::timeout(drain, upstreams.close()).await;
         ended
     }
 }
@@ -366,7 +369,6 @@ async fn follow(dispatcher: Arc<Dispatcher>, mut followed: Followed, stop: Cance
             }
         }
     }
-    upstreams.close().await;
 }
 
 impl Followed {
@@ -376,7 +378,7 @@ impl Followed {
             self.external = external;
             let stored = self.store.external_servers().await?;
             let vault = Vault::open(&self.data)?;
-            if self.upstreams.take(stored, &vault).await {
+            if self.upstreams.take(stored, &vault) {
                 dispatcher.renew();
                 let asked = self.upstreams.clone();
                 tokio::spawn(async move { asked.list_new().await });
@@ -384,9 +386,7 @@ impl Followed {
         }
         let switches = self.store.switches().await?;
         if switches != self.switches {
-            let selection = with_switches(&self.settings, &switches, &dispatcher.view());
-            let selected = dispatcher.select(selection);
-            selected.map_err(|source| StartError::Selection { file: None, source })?;
+            dispatcher.select_whatever_comes(with_switches(&self.settings, &switches));
             self.switches = switches;
         }
         Ok(())

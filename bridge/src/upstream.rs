@@ -15,17 +15,20 @@ use items::{Listed, Promise};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     pin::Pin,
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
+    sync::{
+        Arc, PoisonError, RwLock, RwLockReadGuard,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 use thiserror::Error;
 use tokio::{
     sync::{Mutex, Notify},
     task::JoinHandle,
-    time::Instant,
+    time::{Instant, timeout},
 };
 use tool_runtime::{
     ArgumentError, Arguments, BoxFuture, Context, Message, Output, Prompt, Provider, Resource,
@@ -37,6 +40,12 @@ const LISTED: Duration = Duration::from_mins(10);
 
 /// How long a server that says that its tools have changed may go on changing them.
 const SETTLED: Duration = Duration::from_millis(500);
+
+/// How long all pages of a list may take.
+const LISTING: Duration = Duration::from_mins(2);
+
+/// How many bytes all pages of a list may have.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 /// How many pages a list of tools may have.
 const MOST_PAGES: usize = 100;
@@ -52,6 +61,8 @@ struct Shared {
     all: RwLock<BTreeMap<String, Arc<Upstream>>>,
     /// Told when what they offer has changed.
     changed: Notify,
+    /// Whether no connection is started any more.
+    is_closed: AtomicBool,
 }
 
 /// One external server.
@@ -64,6 +75,8 @@ struct Upstream {
     /// The list that it offers, as it came.
     heard: RwLock<Option<String>>,
     client: Mutex<Option<Client>>,
+    /// Whether it was removed, or replaced by another of its name.
+    is_gone: AtomicBool,
     listed_at: RwLock<Option<Instant>>,
 }
 
@@ -115,12 +128,13 @@ impl Upstreams {
             connector,
             all: RwLock::default(),
             changed: Notify::new(),
+            is_closed: AtomicBool::new(false),
         }))
     }
 
     /// Takes the servers as the database keeps them: those that are new or were changed anew, and those that are gone
     /// end. Says whether anything changed.
-    pub async fn take(&self, stored: Vec<ExternalServer>, vault: &Vault) -> bool {
+    pub fn take(&self, stored: Vec<ExternalServer>, vault: &Vault) -> bool {
         let mut taken = BTreeMap::new();
         let mut before = self.read().clone();
         let mut has_changed = false;
@@ -134,7 +148,7 @@ impl Upstreams {
                 other => {
                     has_changed = true;
                     if let Some(replaced) = other {
-                        replaced.close().await;
+                        replaced.end();
                     }
                     let entry = Entry::opened(&stored, vault);
                     Arc::new(Upstream::new(stored, entry))
@@ -145,7 +159,7 @@ impl Upstreams {
         has_changed |= !before.is_empty();
         *self.0.all.write().unwrap_or_else(PoisonError::into_inner) = taken;
         for gone in before.into_values() {
-            gone.close().await;
+            gone.end();
         }
         has_changed
     }
@@ -197,6 +211,9 @@ impl Upstreams {
 
     /// Returns the connection to a server; starts one if there is none.
     async fn client(&self, upstream: &Arc<Upstream>) -> Result<Client, ListError> {
+        if self.0.is_closed.load(Ordering::Relaxed) {
+            return Err(ListError::Entry("the bridge is stopping".to_owned()));
+        }
         let (client, is_new) = upstream.client(&self.0.connector).await?;
         if is_new {
             self.watch(upstream, client.clone());
@@ -216,7 +233,7 @@ impl Upstreams {
         let client = self.client(upstream).await?;
         let answered = match client.request("tools/call", call).await {
             Err(error) if error.is_lost() && (may_be_repeated || error.was_not_taken()) => {
-                upstream.close().await;
+                upstream.forget(&client).await;
                 let client = self.client(upstream).await?;
                 client.request("tools/call", call).await
             }
@@ -227,7 +244,13 @@ impl Upstreams {
 
     async fn list_of(&self, upstream: &Arc<Upstream>) -> Result<Vec<String>, ListError> {
         let listed = match self.client(upstream).await {
-            Ok(client) => upstream.listed(&client).await,
+            Ok(client) => match timeout(LISTING, upstream.listed(&client)).await {
+                Ok(listed) => listed,
+                Err(_) => Err(ListError::Unreadable {
+                    name: upstream.stored.name.clone(),
+                    reason: format!("it takes longer than {LISTING:?}"),
+                }),
+            },
             Err(error) => Err(error),
         };
         let listed = match listed {
@@ -250,7 +273,8 @@ impl Upstreams {
             name: name.clone(),
             source,
         };
-        let noted = self.0.store.note_listed(name, &json, now()).await;
+        let (store, added_at) = (&self.0.store, upstream.stored.added_at);
+        let noted = store.note_listed(name, added_at, &json, now()).await;
         noted.map_err(keep)?;
         if upstream.hears(&json) {
             upstream.offer(&listed);
@@ -275,8 +299,14 @@ impl Upstreams {
         self.0.changed.notified().await;
     }
 
-    /// Ends all connections and programs.
+    /// Returns the names of all.
+    pub fn names(&self) -> BTreeSet<String> {
+        self.read().keys().cloned().collect()
+    }
+
+    /// Ends all connections and programs, for good.
     pub async fn close(&self) {
+        self.0.is_closed.store(true, Ordering::Relaxed);
         for upstream in self.all() {
             upstream.close().await;
         }
@@ -341,6 +371,7 @@ impl Upstream {
             stored,
             notes: RwLock::default(),
             client: Mutex::default(),
+            is_gone: AtomicBool::new(false),
             listed_at: RwLock::default(),
         };
         let listed = upstream.stored.listed.as_deref();
@@ -415,6 +446,10 @@ impl Upstream {
         let entry = self.entry.as_ref();
         let entry = entry.map_err(|reason| ListError::Entry(reason.clone()))?;
         let mut client = self.client.lock().await;
+        if self.is_gone.load(Ordering::Relaxed) {
+            let name = entry.name.clone();
+            return Err(ListError::NoServer { name });
+        }
         if let Some(client) = client.as_ref().filter(|it| !it.is_closed()) {
             return Ok((client.clone(), false));
         }
@@ -428,6 +463,19 @@ impl Upstream {
         }
     }
 
+    /// Ends it for good, beside whatever else goes on.
+    fn end(self: &Arc<Self>) {
+        self.is_gone.store(true, Ordering::Relaxed);
+        let ended = self.clone();
+        tokio::spawn(async move { ended.close().await });
+    }
+
+    /// Forgets a connection that is of no use any more, unless another has taken its place.
+    async fn forget(&self, lost: &Client) {
+        let mut client = self.client.lock().await;
+        client.take_if(|it| it.is(lost));
+    }
+
     /// Asks for all pages of the list.
     async fn listed(&self, client: &Client) -> Result<Vec<Value>, ListError> {
         #[derive(Deserialize)]
@@ -437,12 +485,20 @@ impl Upstream {
             next_cursor: Option<String>,
         }
         let mut listed = Vec::new();
+        let mut bytes = 0;
         let mut cursor: Option<String> = None;
         for _ in 0..MOST_PAGES {
             let page = Page {
                 cursor: cursor.as_deref(),
             };
             let answer = client.request("tools/list", &page).await?;
+            bytes += answer.get().len();
+            if bytes > MOST_BYTES {
+                return Err(ListError::Unreadable {
+                    name: self.stored.name.clone(),
+                    reason: format!("it has more than {MOST_BYTES} bytes"),
+                });
+            }
             let answer: Answer =
                 serde_json::from_str(answer.get()).map_err(|error| ListError::Unreadable {
                     name: self.stored.name.clone(),

@@ -168,6 +168,12 @@ impl Dispatcher {
         Ok(())
     }
 
+    /// Turns on what a selection says, from the next call on. What it names may not be there, and holds once it is:
+    /// external servers come and go.
+    pub fn select_whatever_comes(&self, selection: Selection) {
+        self.show(selection);
+    }
+
     /// Looks anew at what the providers offer, under the same selection.
     pub fn renew(&self) {
         self.show(self.view.load().selection().clone());

@@ -54,20 +54,24 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps what an external server has listed; says whether it is still there.
+    /// Keeps what an external server that was added then has listed; says whether it is still there.
     pub async fn note_listed(
         &self,
         name: &str,
+        added_at: i64,
         listed: &str,
         now: i64,
     ) -> Result<bool, DatabaseError> {
-        let noted =
-            sqlx::query("UPDATE external_servers SET listed = $1, listed_at = $2 WHERE name = $3")
-                .bind(listed.to_owned())
-                .bind(now)
-                .bind(name.to_owned())
-                .execute(&self.pool)
-                .await?;
+        let noted = sqlx::query(
+            "UPDATE external_servers SET listed = $1, listed_at = $2
+             WHERE name = $3 AND added_at = $4",
+        )
+        .bind(listed.to_owned())
+        .bind(now)
+        .bind(name.to_owned())
+        .bind(added_at)
+        .execute(&self.pool)
+        .await?;
         Ok(noted.rows_affected() > 0)
     }
 

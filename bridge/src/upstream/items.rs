@@ -9,6 +9,12 @@ use tool_runtime::{
     repair,
 };
 
+/// The most characters of a name.
+const LONGEST_NAME: usize = 256;
+
+/// The most tools of a server.
+const MOST_TOOLS: usize = 5_000;
+
 /// The most characters of a description.
 const LONGEST_TEXT: usize = 20_000;
 
@@ -23,7 +29,14 @@ pub(super) struct Listed {
 pub(super) fn tools(server: &str, listed: &[Value]) -> Listed {
     let mut all = Listed::default();
     let server: Arc<str> = server.into();
-    for (index, item) in listed.iter().enumerate() {
+    if listed.len() > MOST_TOOLS {
+        let note = format!(
+            "`{server}` lists {} tools; those after {MOST_TOOLS} were left out",
+            listed.len()
+        );
+        all.notes.push(note);
+    }
+    for (index, item) in listed.iter().take(MOST_TOOLS).enumerate() {
         match tool(&server, index, item, &mut all.notes) {
             Ok(tool) => all.tools.push(Arc::new(tool)),
             Err(reason) => {
@@ -46,6 +59,11 @@ fn tool(
 ) -> Result<Tool, String> {
     let text = |key: &str| item.get(key).and_then(Value::as_str);
     let name = text("name").ok_or("it has no name")?.to_owned();
+    if name.chars().count() > LONGEST_NAME || name.chars().any(char::is_control) {
+        return Err(format!(
+            "its name has more than {LONGEST_NAME} characters, or characters that can't be shown"
+        ));
+    }
     let mut note = |what: &str, of: Vec<String>| {
         let changes = of.into_iter();
         notes.extend(changes.map(|it| format!("`{server}.{name}`, {what}: {it}")));

@@ -117,6 +117,55 @@ async fn a_program_is_added_called_and_removed() {
 }
 
 #[tokio::test]
+async fn what_is_off_stays_off_when_it_comes_back() {
+    let home = with_program().await;
+    home.works("servers disable other list_services").await;
+    home.works("servers remove other").await;
+    let root = home.0.folder.path().display().to_string();
+    let add = format!("servers add other --env CLOPEN_MCP_DATA={root}/other -- {BINARY} stdio");
+    home.works(&add).await;
+    home.says(
+        "tools call mcp__other__list_services",
+        1,
+        expect![[r#"
+        error: the tool `mcp__other__list_services` is turned off
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn settings_of_an_external_server_stop_nothing() {
+    let home = with_program().await;
+    let settings = home.0.folder.path().join("clopen-mcp.toml");
+    fs::write(
+        settings,
+        "[servers.other]\nwithout = [\"is_gone\", \"list_services\"]\n",
+    )
+    .expect("it can be written");
+    home.says(
+        "tools call mcp__other__list_services",
+        1,
+        expect![[r#"
+        error: the tool `mcp__other__list_services` is turned off
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn what_an_external_server_says_of_itself_is_not_taken_for_granted() {
+    let home = with_program().await;
+    home.works("connect qwen").await;
+    let settings = home.read(".qwen/settings.json");
+    assert!(
+        settings.contains("mcp__clopen-mcp__file-utils_count_lines"),
+        "{settings}"
+    );
+    assert!(!settings.contains("other_count_lines"), "{settings}");
+}
+
+#[tokio::test]
 async fn a_program_that_can_not_be_started_is_kept_and_says_why() {
     let home = Home::new();
     home.says(

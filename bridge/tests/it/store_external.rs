@@ -24,8 +24,9 @@ async fn an_external_server_is_kept_listed_and_removed(database: Database) {
     store.save_external_server(&external("a")).await.unwrap();
     let all = [external("a"), external("b")];
     assert_eq!(store.external_servers().await.unwrap(), all);
-    assert!(store.note_listed("a", "[]", 7).await.unwrap());
-    assert!(!store.note_listed("c", "[]", 7).await.unwrap());
+    assert!(store.note_listed("a", 5, "[]", 7).await.unwrap());
+    assert!(!store.note_listed("c", 5, "[]", 7).await.unwrap());
+    assert!(!store.note_listed("a", 4, "[1]", 7).await.unwrap());
     let times = store.external_times().await.unwrap();
     assert_eq!(times["a"], (5, Some(7)));
     assert_eq!(times["b"], (5, None));

@@ -119,6 +119,11 @@ pub(super) async fn connect(
 }
 
 impl Client {
+    /// Whether both are the same connection.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Sends a request, once, and returns the result as it came. If the future is dropped, the server is told that
     /// nobody waits any more.
     pub async fn request(
