@@ -142,6 +142,12 @@ impl Results {
     /// Structured data can't be cut: it is left out, and since its tool promises it, the result is marked as an error,
     /// whose text is the beginning of the data.
     pub(crate) fn cut(&self, output: &mut Output, caller: &Caller) -> Option<usize> {
+        // Most results are short.
+        let length: usize = output.content.iter().map(Content::text_length).sum();
+        let data = output.structured.as_ref().map_or(0, |it| it.get().len());
+        if length.max(data) <= self.limit_of(caller) {
+            return None;
+        }
         if let Some(structured) = &output.structured
             && structured.get().len() > self.limit_of(caller)
         {

@@ -189,6 +189,18 @@ impl Content {
         }
     }
 
+    /// Counts the bytes of the text of a block of text or of a resource.
+    pub(crate) fn text_length(&self) -> usize {
+        match self {
+            Self::Text(text)
+            | Self::Resource {
+                body: Body::Text(text),
+                ..
+            } => text.len(),
+            _ => 0,
+        }
+    }
+
     /// Returns the text of a block of text or of a resource.
     pub(crate) fn text_mut(&mut self) -> Option<&mut String> {
         match self {

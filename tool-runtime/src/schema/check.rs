@@ -249,24 +249,41 @@ impl Bounds {
 
     /// Says whether raw JSON keeps the rules. A value of another type is the business of the types.
     fn hold(&self, json: &str) -> bool {
-        let of_number = [self.minimum, self.maximum, self.exclusive_maximum];
-        let bounded = of_number.iter().any(Option::is_some);
-        let number = bounded.then(|| json.parse::<f64>()).and_then(Result::ok);
-        let compared = |limit: Option<Limit>| limit?.compared_with(json, number?);
-        let of_length = self.min_length.is_some() || self.max_length.is_some();
-        let length = of_length.then(|| characters(json)).flatten();
-        compared(self.minimum) != Some(Ordering::Less)
-            && compared(self.maximum) != Some(Ordering::Greater)
-            && matches!(
-                compared(self.exclusive_maximum),
-                None | Some(Ordering::Less)
-            )
-            && length
-                .zip(self.min_length)
-                .is_none_or(|(length, least)| length >= least)
-            && length
-                .zip(self.max_length)
-                .is_none_or(|(length, most)| length <= most)
+        self.hold_number(json) && self.hold_length(json)
+    }
+
+    fn hold_number(&self, json: &str) -> bool {
+        let limits = [self.minimum, self.maximum, self.exclusive_maximum];
+        if limits.iter().all(Option::is_none) || self.are_far_from(json) {
+            return true;
+        }
+        let number: Option<f64> = json.parse().ok();
+        let [minimum, maximum, exclusive_maximum] =
+            limits.map(|it| it?.compared_with(json, number?));
+        minimum != Some(Ordering::Less)
+            && maximum != Some(Ordering::Greater)
+            && matches!(exclusive_maximum, None | Some(Ordering::Less))
+    }
+
+    /// Whether the digits before the point say that a number keeps the limits, as they mostly do.
+    fn are_far_from(&self, json: &str) -> bool {
+        let above = |limit: Option<Limit>, least| limit.is_none_or(|it| it.float() <= least);
+        let below = |limit: Option<Limit>, most| limit.is_none_or(|it| most < it.float());
+        neighbours(json).is_some_and(|(least, most)| {
+            above(self.minimum, least)
+                && below(self.maximum, most)
+                && below(self.exclusive_maximum, most)
+        })
+    }
+
+    fn hold_length(&self, json: &str) -> bool {
+        if self.min_length.is_none() && self.max_length.is_none() {
+            return true;
+        }
+        characters(json).is_none_or(|length| {
+            self.min_length.is_none_or(|least| length >= least)
+                && self.max_length.is_none_or(|most| length <= most)
+        })
     }
 }
 
@@ -277,14 +294,44 @@ impl Limit {
             Self::Float(limit) => float.partial_cmp(&limit),
             Self::Whole(limit) => match json.parse::<i128>() {
                 Ok(number) => Some(number.cmp(&limit)),
-                #[expect(
-                    clippy::cast_precision_loss,
-                    reason = "a fraction is no nearer than that"
-                )]
-                Err(_) => float.partial_cmp(&(limit as f64)),
+                Err(_) => float.partial_cmp(&self.float()),
             },
         }
     }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a fraction is no nearer than that"
+    )]
+    fn float(self) -> f64 {
+        match self {
+            Self::Whole(limit) => limit as f64,
+            Self::Float(limit) => limit,
+        }
+    }
+}
+
+/// The whole numbers around a short number without an exponent: -49 and -48 around `-48.85`.
+fn neighbours(json: &str) -> Option<(f64, f64)> {
+    let mut whole = 0_u32;
+    let mut bytes = json.bytes();
+    let is_negative = json.starts_with('-');
+    if is_negative {
+        bytes.next();
+    }
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'0'..=b'9' if whole < 100_000_000 => whole = whole * 10 + u32::from(byte - b'0'),
+            b'.' if bytes.all(|it| it.is_ascii_digit()) => break,
+            _ => return None,
+        }
+    }
+    let (least, most) = (f64::from(whole), f64::from(whole + 1));
+    Some(if is_negative {
+        (-most, -least)
+    } else {
+        (least, most)
+    })
 }
 
 /// Counts the characters of the JSON of a text.
