@@ -884,3 +884,25 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #[test]
+    fn bounds_hold_as_the_schema_says(
+        number in "-?(0|[1-9][0-9]{0,11})(\\.[0-9]{1,6})?([eE][+-]?[0-3])?",
+        minimum in prop_oneof![(-120_i64..120).prop_map(Value::from), (-2.0_f64..2.0).prop_map(Value::from)],
+        above in prop_oneof![(0_i64..120).prop_map(Value::from), (0.0_f64..2.0).prop_map(Value::from)],
+        limit in prop::sample::select(vec!["maximum", "exclusiveMaximum"]),
+    ) {
+        let schema = json!({
+            "type": "object",
+            "properties": { "a": { "type": "number", "minimum": minimum, limit: above } },
+            "additionalProperties": false,
+        });
+        let sent = format!("{{\"a\":{number}}}");
+        let instance: Value = serde_json::from_str(&sent).unwrap();
+        let is_valid = jsonschema::is_valid(&schema, &instance);
+        let object = Arc::new(schema.as_object().unwrap().clone());
+        let check = Check::new(object, Enforcement::Flat).unwrap();
+        prop_assert_eq!(check.accept(&sent).is_some(), is_valid, "{} {}", schema, sent);
+    }
+}
