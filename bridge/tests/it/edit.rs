@@ -623,11 +623,11 @@ fn a_block_that_is_there_is_replaced_in_its_place() {
         Yaml,
         &[Key("extensions"), Key("clopen-mcp"), Key("enabled")],
         &json!(false),
-        "extensions:\n  clopen-mcp:\n    enabled: true # for now\n    x: 1\n",
+        "extensions:\n  clopen-mcp:\n    enabled: true # by hand\n    x: 1\n",
         &expect![[r"
             extensions:
               clopen-mcp:
-                enabled: false # for now
+                enabled: false # by hand
                 x: 1
         "]],
     );

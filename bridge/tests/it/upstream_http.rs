@@ -7,7 +7,7 @@ use clopen_mcp::{
 };
 use serde_json::json;
 use std::{collections::BTreeMap, time::Duration};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 
 const WELCOME: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"fake","version":"1"}}}"#;
 const NEWS: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-03-26","capabilities":{"tools":{"listChanged":true}}}}"#;
@@ -420,10 +420,11 @@ async fn ses_145_who_waits_is_told_of_the_end() {
             Answer::new("404 Not Found", &[], "")
         }
     });
-    let client = open(&endpoint.await).await;
+    let endpoint = endpoint.await;
+    let client = open(&endpoint).await;
     let nothing = json!({});
     let (slow, lost) = tokio::join!(client.request("slow", &nothing), async {
-        sleep(Duration::from_millis(200)).await;
+        endpoint.was_asked(|it| it.is("slow")).await;
         client.request("tools/list", &nothing).await
     });
     for answer in [slow, lost] {

@@ -7,6 +7,7 @@ use clopen_mcp::{
 };
 use serde_json::json;
 use std::{collections::BTreeMap, fs, path::Path, time::Duration};
+use tempfile::TempDir;
 use tokio::time::{Instant, sleep, timeout};
 
 /// Greets as a server does, and reads what a client says then.
@@ -265,15 +266,18 @@ async fn std_109_a_closed_input_is_an_end() {
 #[tokio::test]
 async fn std_115_last_answers_are_heard() {
     // It answers only once its input has ended.
-    let script = r#"read -r a; read -r b; cat >/dev/null
+    let folder = TempDir::new().expect("the temporary folder can be written");
+    let file = folder.path().join("read");
+    let script = r#"read -r a; read -r b; echo both >"$FILE"; cat >/dev/null
 for id in 2 3; do printf '{"jsonrpc":"2.0","id":%s,"result":{}}\n' $id; done"#;
-    let client = open(script).await;
+    let path = file.to_str().expect("it is UTF-8");
+    let client = open_with(script, limits(), &[("FILE", path)]).await;
     let nothing = json!({});
     let (a, b, ()) = tokio::join!(
         client.request("tools/call", &nothing),
         client.request("tools/call", &nothing),
         async {
-            sleep(Duration::from_millis(300)).await;
+            written(&file).await;
             client.close().await;
         },
     );
