@@ -8,10 +8,10 @@ use crate::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::{Value, json};
+use serde_json::{Map, Number, Value, json};
 use std::{
     borrow::Cow,
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     sync::{
         Arc,
@@ -180,9 +180,9 @@ impl Scopes {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProgressReport {
     /// How much is done; grows from report to report.
-    pub done: u64,
-    /// How much there is to do; 0 where that isn't known.
-    pub total: u64,
+    pub done: Number,
+    /// How much there is to do, where that is known.
+    pub total: Option<Number>,
     /// What is being done.
     pub message: Option<String>,
 }
@@ -192,7 +192,8 @@ pub struct ProgressReport {
 pub struct Progress(Option<Arc<ProgressSink>>);
 
 struct ProgressSink {
-    /// One more than the last `done`; 0 before the first report.
+    /// The bits of the last `done`, plus one; 0 before the first report. The bits of numbers from 0 up are ordered as the
+    /// numbers are.
     next: AtomicU64,
     send: Box<dyn Fn(ProgressReport) + Send + Sync>,
 }
@@ -208,17 +209,27 @@ impl Progress {
 
     /// Says how much of how much is done.
     pub fn report(&self, done: u64, total: u64) {
-        self.send(done, total, None);
+        self.relay(done.into(), of(total), None);
     }
 
     /// Says how much of how much is done, and what is going on.
     pub fn report_with(&self, done: u64, total: u64, message: impl Into<String>) {
-        self.send(done, total, Some(message.into()));
+        self.relay(done.into(), of(total), Some(message.into()));
     }
 
-    fn send(&self, done: u64, total: u64, message: Option<String>) {
+    /// Says whether anybody listens.
+    pub fn is_heard(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Passes on what somebody else reports, who may count in fractions.
+    pub fn relay(&self, done: Number, total: Option<Number>, message: Option<String>) {
         let Some(sink) = &self.0 else { return };
-        let next = done.saturating_add(1);
+        let Some(amount) = done.as_f64().filter(|it| *it >= 0.0) else {
+            return;
+        };
+        // There is a negative zero, whose bits are those of a very large number.
+        let next = amount.abs().to_bits().saturating_add(1);
         if sink.next.fetch_max(next, Ordering::Relaxed) < next {
             (sink.send)(ProgressReport {
                 done,
@@ -227,6 +238,11 @@ impl Progress {
             });
         }
     }
+}
+
+/// How much there is to do in all; a tool that doesn't know says 0.
+fn of(total: u64) -> Option<Number> {
+    (total > 0).then(|| total.into())
 }
 
 impl fmt::Debug for Progress {
@@ -259,18 +275,40 @@ pub enum Level {
 /// Logs for the caller, who may show it to a person.
 #[derive(Clone, Default)]
 pub struct Log(Option<Arc<LogSink>>);
-type LogSink = dyn Fn(Level, Value) + Send + Sync;
+
+struct LogSink {
+    least: Box<dyn Fn() -> Level + Send + Sync>,
+    send: Box<dyn Fn(Level, Value) + Send + Sync>,
+}
 
 impl Log {
     /// Makes one that hands each message on.
     pub fn to(send: impl Fn(Level, Value) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(send)))
+        Self::from_level(|| Level::Debug, send)
+    }
+
+    /// Makes one that hands each message on that matters at least so much.
+    pub fn from_level(
+        least: impl Fn() -> Level + Send + Sync + 'static,
+        send: impl Fn(Level, Value) + Send + Sync + 'static,
+    ) -> Self {
+        Self(Some(Arc::new(LogSink {
+            least: Box::new(least),
+            send: Box::new(send),
+        })))
+    }
+
+    /// Returns how much a message must matter; `None` if nobody listens.
+    pub fn least(&self) -> Option<Level> {
+        self.0.as_ref().map(|it| (it.least)())
     }
 
     /// Logs a text or data.
     pub fn log(&self, level: Level, message: impl Into<Value>) {
-        if let Some(send) = &self.0 {
-            send(level, message.into());
+        if let Some(sink) = &self.0
+            && level >= (sink.least)()
+        {
+            (sink.send)(level, message.into());
         }
     }
 
@@ -314,6 +352,21 @@ pub trait Conversation: Send + Sync {
     /// Asks, and waits for the answer: the `result` of the protocol's method.
     fn ask(&self, question: Question) -> BoxFuture<'_, Result<Value, ClientError>>;
 
+    /// Returns what the client can answer: the protocol's `ClientCapabilities`. The default is everything.
+    fn capabilities(&self) -> Map<String, Value> {
+        let all = json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {} });
+        match all {
+            Value::Object(all) => all,
+            _ => Map::new(),
+        }
+    }
+
+    /// Returns what the client has sent along, if it answers by making the call again. The default is that it answers
+    /// while the call runs.
+    fn round(&self) -> Option<Round> {
+        None
+    }
+
     /// Returns the questions that can't be answered while the call runs: it is stopped, and made again with the answers
     /// at hand. The default is none.
     fn missing(&self) -> Option<InputRequired> {
@@ -329,6 +382,15 @@ where
     fn ask(&self, question: Question) -> BoxFuture<'_, Result<Value, ClientError>> {
         Box::pin(self(question))
     }
+}
+
+/// What a client brings that makes a call again.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Round {
+    /// The state of an [`InputRequired`] that the call gave before; `None` if this is the first round.
+    pub state: Option<String>,
+    /// The answers to its questions, by name.
+    pub answers: BTreeMap<String, Value>,
 }
 
 /// Why a question has no answer.
@@ -476,6 +538,19 @@ impl Client {
             }
             None => Err(ClientError::Unsupported { method }),
         }
+    }
+
+    /// Returns what the client can answer: the protocol's `ClientCapabilities`; empty if it can't be asked.
+    pub fn capabilities(&self) -> Map<String, Value> {
+        let asking = self.asking.as_ref();
+        asking
+            .map(|it| it.conversation.capabilities())
+            .unwrap_or_default()
+    }
+
+    /// Returns what the client has sent along, if it answers questions by making the call again.
+    pub fn round(&self) -> Option<Round> {
+        self.asking.as_ref()?.conversation.round()
     }
 
     /// The questions that keep the call from going on.

@@ -4,11 +4,11 @@ use crate::{
     changes::{Change, Changes},
     context::{Caller, ClientError, Context},
     definition::{BoxFuture, Requirement, ToolServer as _},
-    error::{CallError, ToolError, Violation, did_you_mean},
+    error::{CallError, ProtocolError, ToolError, Violation, did_you_mean},
     limits::{Limits, Results},
     name::Ambiguous,
     output::{Content, InputRequired, Message, Output},
-    provider::{Provider, Tool},
+    provider::{Completion, Fillable, Provider, Tool, Typed},
     registry::{Registry, RegistryError},
     selection::{Selection, SelectionError},
     view::View,
@@ -327,6 +327,64 @@ impl Dispatcher {
         Ok(messages)
     }
 
+    /// Returns what to offer a user who fills in the arguments of a prompt.
+    pub async fn complete_prompt(
+        &self,
+        name: &str,
+        typed: &Typed,
+        context: &Context,
+    ) -> Result<Completion, ReadError> {
+        let view = self.view.load_full();
+        let (provider, prompt) = view
+            .find_prompt(name, &context.caller)?
+            .map_err(|similar| ReadError::UnknownPrompt {
+                name: name.to_owned(),
+                similar,
+            })?;
+        let item = Fillable::Prompt(prompt);
+        self.complete(provider, item, name, typed, context).await
+    }
+
+    /// Returns what to offer a user who fills in the variables of an address, by its template.
+    pub async fn complete_resource(
+        &self,
+        template: &str,
+        typed: &Typed,
+        context: &Context,
+    ) -> Result<Completion, ReadError> {
+        let view = self.view.load_full();
+        let found = view.find_template(template, &context.caller);
+        let (provider, resource) = found.ok_or_else(|| ReadError::NotFound {
+            uri: template.to_owned(),
+        })?;
+        let item = Fillable::Resource(resource);
+        self.complete(provider, item, template, typed, context)
+            .await
+    }
+
+    async fn complete(
+        &self,
+        provider: usize,
+        item: Fillable<'_>,
+        of: &str,
+        typed: &Typed,
+        context: &Context,
+    ) -> Result<Completion, ReadError> {
+        let running = self.providers[provider].complete(item, typed, context);
+        let panicked = |panic: &str| tracing::error!(of, panic, "a completion panicked");
+        self.finish(running, context, of, panicked).await
+    }
+
+    /// Says that somebody wants to hear of changes of a resource; says whether the caller knows one of that address.
+    pub fn watch(&self, uri: &str, caller: &Caller) -> bool {
+        let view = self.view.load_full();
+        let Some((provider, resource, _)) = view.find_resource(uri, caller) else {
+            return false;
+        };
+        self.providers[provider].watch(resource, uri);
+        true
+    }
+
     async fn finish<T>(
         &self,
         running: BoxFuture<'_, Result<T, ToolError>>,
@@ -338,7 +396,15 @@ impl Dispatcher {
         let reason = match run(running, limit, context).await {
             Ended::Done(Ok(done)) => return Ok(done),
             Ended::Stuck(required) => return Err(ReadError::InputRequired(required)),
-            Ended::Done(Err(error)) => error.to_string(),
+            Ended::Done(Err(error)) => {
+                if let Some(required) = error.downcast_ref::<InputRequired>() {
+                    return Err(ReadError::InputRequired(required.clone()));
+                }
+                if let Some(refused) = error.downcast_ref::<ProtocolError>() {
+                    return Err(ReadError::Protocol(refused.clone()));
+                }
+                error.to_string()
+            }
             Ended::Panicked(message) => {
                 panicked(&message);
                 "an internal error".to_owned()
@@ -385,6 +451,9 @@ pub enum ReadError {
     /// The client must answer before it can be had.
     #[error("the client must answer questions before")]
     InputRequired(InputRequired),
+    /// An external server has refused it.
+    #[error(transparent)]
+    Protocol(ProtocolError),
     /// The function behind it failed.
     #[error("`{what}` could not be had: {reason}")]
     Failed {
@@ -460,14 +529,20 @@ fn prepare<'a>(
     }]))
 }
 
-/// A tool that failed says so in its output, unless it failed since the client can't be asked.
+/// A tool that failed says so in its output, unless it failed since the client can't be asked, or its server refused it.
 fn failed(tool: &Tool, error: &ToolError) -> Result<Output, CallError> {
-    match error.downcast_ref() {
-        Some(ClientError::Unsupported { method }) => Err(CallError::ClientLacks {
+    if let Some(ClientError::Unsupported { method }) = error.downcast_ref() {
+        return Err(CallError::ClientLacks {
             tool: tool.name.clone(),
             method: method.to_string(),
+        });
+    }
+    match error.downcast_ref::<ProtocolError>() {
+        Some(refused) => Err(CallError::Protocol {
+            tool: tool.name.clone(),
+            error: refused.clone(),
         }),
-        _ => Ok(Output::error(error.to_string())),
+        None => Ok(Output::error(error.to_string())),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Why a tool failed (words for the model), and why a call did not happen.
 
 use crate::name::Ambiguous;
+use serde_json::Value;
 use std::{
     error::Error as StdError,
     fmt::{self, Write as _},
@@ -87,6 +88,19 @@ impl fmt::Display for Violation {
     }
 }
 
+/// An error in the protocol's own words. A client that speaks the protocol gets it as it is: an external server has given
+/// it.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[error("{message}")]
+pub struct ProtocolError {
+    /// The code of JSON-RPC.
+    pub code: i64,
+    /// What went wrong.
+    pub message: String,
+    /// Further facts.
+    pub data: Option<Value>,
+}
+
 /// Why a call did not happen or did not end, in words for the model.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -156,6 +170,14 @@ pub enum CallError {
         /// The method of the protocol.
         method: String,
     },
+    /// An external server has refused the call.
+    #[error("`{tool}` was refused by its server: {error}")]
+    Protocol {
+        /// Name of the tool.
+        tool: String,
+        /// What the server says.
+        error: ProtocolError,
+    },
     /// The caller took the call back.
     #[error("the call of `{tool}` was cancelled")]
     Cancelled {
@@ -185,6 +207,7 @@ impl CallError {
             Self::InvalidArguments { .. } => "invalid_arguments",
             Self::TimedOut { .. } => "timed_out",
             Self::ClientLacks { .. } => "client_lacks",
+            Self::Protocol { .. } => "refused_by_server",
             Self::Cancelled { .. } => "cancelled",
             Self::Panicked { .. } => "panicked",
         }

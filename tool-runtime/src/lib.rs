@@ -29,11 +29,11 @@ pub use argument::{Argument, Arguments};
 pub use changes::{Change, Changes};
 pub use context::{
     Caller, Cancellation, Client, ClientError, Context, Conversation, Identified, Lend, Level, Log,
-    Progress, ProgressReport, Root, Scopes,
+    Progress, ProgressReport, Root, Round, Scopes,
 };
 pub use definition::{BoxFuture, TaskSupport, ToolServer};
 pub use dispatcher::{Dispatcher, Observer, Outcome, ReadError, Record};
-pub use error::{ArgumentError, CallError, ToolError, Violation};
+pub use error::{ArgumentError, CallError, ProtocolError, ToolError, Violation};
 #[doc(hidden)]
 pub use golden::compare as __compare_tools;
 pub use limits::{Limits, Results};
@@ -44,7 +44,10 @@ pub use name::{
 pub use output::{
     Body, Content, InputRequired, IntoMessages, IntoOutput, Json, Message, Output, Question, Role,
 };
-pub use provider::{Hints, Prompt, PromptArgument, Provider, Resource, Server, Tool, Unavailable};
+pub use provider::{
+    Completion, Fillable, Hints, Prompt, PromptArgument, Provider, Resource, Server, Tool, Typed,
+    Unavailable,
+};
 pub use registry::{Environment, MissingVariable, Registry, RegistryError};
 pub use schema::{
     Adapted, AdaptedOutput, Check, Dialect, Enforcement, Repaired, SchemaError, SchemaNames, adapt,

@@ -6,6 +6,7 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Map, Value, value::RawValue};
 use std::borrow::Cow;
+use thiserror::Error;
 
 /// What a call gave.
 #[derive(Clone, Debug, Default)]
@@ -52,12 +53,14 @@ impl Output {
     }
 }
 
-/// Questions that a client must answer before the same call can be made again.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// Questions that a client must answer before the same call can be made again. What gives no output of its own, such as a
+/// prompt, fails with them.
+#[derive(Clone, Debug, Default, PartialEq, Error)]
+#[error("the client must answer questions before")]
 pub struct InputRequired {
     /// The questions, each under a name of its own.
     pub questions: Vec<Question>,
-    /// State that the client brings back as it is.
+    /// State that comes back with the answers, by [`Client::round`](crate::Client::round). The client carries it sealed.
     pub state: Option<String>,
 }
 
@@ -111,6 +114,13 @@ pub enum Content {
         mime_type: Option<String>,
         /// What it holds.
         description: Option<String>,
+    },
+    /// Any of these, with whatever else its server says of it: for whom it is, for example.
+    Annotated {
+        /// The block.
+        content: Box<Content>,
+        /// What else is said of it, in the protocol's words.
+        further: Map<String, Value>,
     },
 }
 
@@ -181,10 +191,19 @@ impl Content {
         }
     }
 
+    /// Returns the block without what else is said of it.
+    pub fn plain(&self) -> &Self {
+        match self {
+            Self::Annotated { content, .. } => content.plain(),
+            plain => plain,
+        }
+    }
+
     /// Returns the text of a block of text.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
+            Self::Annotated { content, .. } => content.as_text(),
             _ => None,
         }
     }
@@ -197,6 +216,7 @@ impl Content {
                 body: Body::Text(text),
                 ..
             } => text.len(),
+            Self::Annotated { content, .. } => content.text_length(),
             _ => 0,
         }
     }
@@ -209,6 +229,7 @@ impl Content {
                 body: Body::Text(text),
                 ..
             } => Some(text),
+            Self::Annotated { content, .. } => content.text_mut(),
             _ => None,
         }
     }

@@ -39,6 +39,84 @@ pub trait Provider: fmt::Debug + Send + Sync {
         arguments: BTreeMap<String, String>,
         context: &'a Context,
     ) -> BoxFuture<'a, Result<Vec<Message>, ToolError>>;
+
+    /// Returns what to offer a user who types into an argument of a prompt or a variable of an address. The default is
+    /// those of the item's own values that begin with what was typed.
+    fn complete<'a>(
+        &'a self,
+        item: Fillable<'a>,
+        typed: &'a Typed,
+        _: &'a Context,
+    ) -> BoxFuture<'a, Result<Completion, ToolError>> {
+        let completion = Completion::of(item.arguments(), typed);
+        Box::pin(async move { Ok(completion) })
+    }
+
+    /// Says that somebody wants to hear of changes of a resource. The default is nothing: who changes a resource tells
+    /// so by [`Changes`](crate::Changes).
+    fn watch(&self, _: &Resource, _: &str) {}
+}
+
+/// Something that a user fills in.
+#[derive(Clone, Copy, Debug)]
+pub enum Fillable<'a> {
+    /// The arguments of a prompt.
+    Prompt(&'a Prompt),
+    /// The variables of an address.
+    Resource(&'a Resource),
+}
+
+impl<'a> Fillable<'a> {
+    /// Returns what there is to fill in.
+    pub fn arguments(self) -> &'a [PromptArgument] {
+        match self {
+            Self::Prompt(prompt) => &prompt.arguments,
+            Self::Resource(resource) => &resource.variables,
+        }
+    }
+}
+
+/// What a user has typed so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Typed {
+    /// The argument or variable.
+    pub argument: String,
+    /// The beginning of its value.
+    pub value: String,
+    /// The arguments that are filled in already.
+    pub others: BTreeMap<String, String>,
+}
+
+/// What is offered to a user who types.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Completion {
+    /// The values: at most 100, as the protocol wants.
+    pub values: Vec<String>,
+    /// How many there are in all, where that is known.
+    pub total: Option<u64>,
+    /// Whether there are more.
+    pub has_more: bool,
+}
+
+impl Completion {
+    /// How many values there are at most: the protocol's limit.
+    pub const MOST: usize = 100;
+
+    fn of(arguments: &[PromptArgument], typed: &Typed) -> Self {
+        let start = typed.value.to_lowercase();
+        let argument = arguments.iter().find(|it| it.name == typed.argument);
+        let values = argument.map(|it| it.values.as_slice()).unwrap_or_default();
+        let fitting = values
+            .iter()
+            .filter(|it| it.to_lowercase().starts_with(&start));
+        let fitting: Vec<String> = fitting.cloned().collect();
+        let total = fitting.len();
+        Self {
+            values: fitting.into_iter().take(Self::MOST).collect(),
+            total: u64::try_from(total).ok(),
+            has_more: total > Self::MOST,
+        }
+    }
 }
 
 /// A server and what it offers.
@@ -88,6 +166,8 @@ pub struct Tool {
     pub hints: Hints,
     /// Further facts for clients, published as `_meta`.
     pub meta: Map<String, Value>,
+    /// Whatever else its server says of it, published as it is: icons, for example.
+    pub further: Map<String, Value>,
     /// What the caller must be allowed to do.
     pub scopes: Vec<String>,
     /// What the caller must bring.
@@ -136,6 +216,8 @@ pub struct Resource {
     pub mime_type: Option<String>,
     /// The variables of its template.
     pub variables: Vec<PromptArgument>,
+    /// Whatever else its server says of it, published as it is: its size, for example.
+    pub further: Map<String, Value>,
     /// The provider's own number for it.
     pub index: usize,
 }
@@ -213,6 +295,8 @@ pub struct Prompt {
     pub description: String,
     /// What the user fills in.
     pub arguments: Vec<PromptArgument>,
+    /// Whatever else its server says of it, published as it is.
+    pub further: Map<String, Value>,
     /// The provider's own number for it.
     pub index: usize,
 }

@@ -13,7 +13,7 @@ use crate::{
     schema::{self, Check, SchemaError},
 };
 use futures_util::{FutureExt, future::join_all};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::{collections::BTreeMap, fmt, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use thiserror::Error;
 
@@ -352,6 +352,7 @@ fn tool(definition: &ToolDefinition, server: Arc<str>, index: usize) -> Result<T
             open_world: annotations.open_world,
         },
         meta: meta.collect(),
+        further: Map::new(),
         scopes: definition
             .scopes
             .iter()
@@ -380,6 +381,7 @@ fn resource(
         description: definition.description.to_owned(),
         mime_type: definition.mime_type.map(str::to_owned),
         variables,
+        further: Map::new(),
         index,
     }
 }
@@ -396,6 +398,7 @@ fn prompt(
         title: definition.title.map(str::to_owned),
         description: definition.description.to_owned(),
         arguments,
+        further: Map::new(),
         index,
     }
 }

@@ -4,7 +4,7 @@ use crate::{
     context::Caller,
     error::CallError,
     name::{Ambiguous, Names, full_name},
-    provider::{Prompt, PromptArgument, Provider, Resource, Server, Tool},
+    provider::{Prompt, Provider, Resource, Server, Tool},
     selection::{Selection, ServerSelection},
 };
 use serde::Serialize;
@@ -202,28 +202,6 @@ impl View {
         Some(self.tools[index].item.clone())
     }
 
-    /// Returns values to offer for an argument of a prompt; `None` if the caller knows no such prompt.
-    pub fn prompt_values(
-        &self,
-        name: &str,
-        argument: &str,
-        caller: &Caller,
-    ) -> Option<Vec<String>> {
-        let (_, prompt) = self.find_prompt(name, caller).ok()?.ok()?;
-        Some(values(&prompt.arguments, argument))
-    }
-
-    /// Returns values to offer for a variable of a resource's template; `None` if the caller knows no such resource.
-    pub fn resource_values(
-        &self,
-        uri: &str,
-        variable: &str,
-        caller: &Caller,
-    ) -> Option<Vec<String>> {
-        let resource = self.resources(caller).find(|it| it.uri == uri)?;
-        Some(values(&resource.variables, variable))
-    }
-
     /// Returns the full name (`mcp__{server}__{tool}`) that any spelling means.
     pub fn resolve(&self, spelled: &str) -> Result<Option<String>, Ambiguous> {
         let tool = self.tool(spelled)?;
@@ -333,6 +311,20 @@ impl View {
         Some((offered.provider, &offered.item, variables))
     }
 
+    /// Returns the resource of this very address or template.
+    pub(crate) fn find_template(
+        &self,
+        template: &str,
+        caller: &Caller,
+    ) -> Option<(usize, &Arc<Resource>)> {
+        let mut reached = self
+            .resources
+            .iter()
+            .filter(|it| it.on && caller.reaches_server(&it.item.server));
+        let offered = reached.find(|it| it.item.uri == template)?;
+        Some((offered.provider, &offered.item))
+    }
+
     /// Returns the prompt that a caller means.
     pub(crate) fn find_prompt(
         &self,
@@ -349,11 +341,6 @@ impl View {
             .map(|it| (it.provider, &it.item))
             .ok_or_else(|| self.prompt_names.similar_among(spelled, is_known)))
     }
-}
-
-fn values(arguments: &[PromptArgument], name: &str) -> Vec<String> {
-    let argument = arguments.iter().find(|it| it.name == name);
-    argument.map(|it| it.values.clone()).unwrap_or_default()
 }
 
 /// Returns the items that can be told apart by their key, and notes what is left out of them.

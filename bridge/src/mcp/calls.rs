@@ -6,7 +6,7 @@ use super::{
     peer::{Era, Meta, Peer, Talk},
     result::{blocking, complete_result, hint, sign},
     rpc::{self, INTERNAL_ERROR, MISSING_CAPABILITY, RESOURCE_NOT_FOUND, RpcError},
-    seal::{Answers, Binding},
+    seal::{Answers, Binding, State},
     session::Version,
     stream::Work,
     tasks,
@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use tool_runtime::{
     self as runtime, Body, CallError, Content, Context, InputRequired, Message, NAMESPACE, Output,
-    ReadError, Role, TaskSupport, Tool, export::mcp,
+    ProtocolError, ReadError, Role, Round, TaskSupport, Tool, Typed, export::mcp,
 };
 
 /// What a call brings besides its name: the answers of a stateless client.
@@ -52,16 +52,21 @@ fn prepare(
     params: Option<&RawValue>,
 ) -> Result<(Talk, Call), RpcError> {
     let binding = Binding::new(&peer.caller.principal, method, name, arguments);
+    let mut state = State::default();
     let mut answers = Answers::new();
     if peer.is_modern() {
         let sent: RoundParams<'_> = rpc::params(method, params)?;
-        if let Some(state) = &sent.request_state {
-            answers = door.seal.open(state, &binding, now())?;
+        if let Some(sealed) = &sent.request_state {
+            state = door.seal.open(sealed, &binding, now())?;
         }
         answers.extend(sent.input_responses.into_iter().flatten());
     }
+    let sent = Round {
+        state: state.own,
+        answers,
+    };
     let meta = Meta::of(params)?.unwrap_or_default();
-    let mut talk = Talk::new(peer, meta.progress_token, answers);
+    let mut talk = Talk::new(peer, meta.progress_token, state.answers, sent);
     // A door that closes takes all calls back.
     talk.context.cancellation = door.closed.child_token();
     talk.context.changes = door.dispatcher.changes().clone();
@@ -87,10 +92,12 @@ impl Call {
         if !questions.is_empty() {
             result["inputRequests"] = questions.into();
         }
-        let used = self.rerun.as_ref().map(|it| it.used());
-        let sealed = || Some(self.door.seal.seal(used?, &self.binding, now()));
-        if let Some(state) = required.state.clone().or_else(sealed) {
-            result["requestState"] = state.into();
+        if let Some(rerun) = &self.rerun {
+            let state = State {
+                answers: rerun.used(),
+                own: required.state.clone(),
+            };
+            result["requestState"] = self.door.seal.seal(state, &self.binding, now()).into();
         }
         sign(&mut result);
         result
@@ -241,6 +248,7 @@ fn call_error(peer: &Peer, error: &CallError) -> Result<Value, RpcError> {
             let data = json!({ "code": error.code() });
             Err(RpcError::invalid_params(error.to_string()).with_data(data))
         }
+        CallError::Protocol { error, .. } => Err(protocol_error(error)),
         CallError::ClientLacks { method, .. } if peer.is_modern() => {
             Err(RpcError::new(MISSING_CAPABILITY, error.to_string())
                 .with_data(required_capabilities(method))
@@ -252,6 +260,15 @@ fn call_error(peer: &Peer, error: &CallError) -> Result<Value, RpcError> {
             output.insert_meta(key, error.code());
             Ok(call_result(peer, &output))
         }
+    }
+}
+
+/// What an external server has refused, as it did.
+fn protocol_error(error: &ProtocolError) -> RpcError {
+    let refused = RpcError::new(error.code, error.message.clone());
+    match &error.data {
+        Some(data) => refused.with_data(data.clone()),
+        None => refused,
     }
 }
 
@@ -309,6 +326,13 @@ fn read_result(door: &Door, peer: &Peer, uri: &str, output: &Output) -> Value {
 
 fn contents(uri: &str, mime_type: Option<&str>, content: &Content) -> Value {
     match content {
+        Content::Annotated { content, further } => {
+            let mut described = contents(uri, mime_type, content);
+            if let Value::Object(described) = &mut described {
+                mcp::add_further(described, further);
+            }
+            described
+        }
         Content::Resource {
             uri,
             mime_type,
@@ -330,6 +354,7 @@ fn contents(uri: &str, mime_type: Option<&str>, content: &Content) -> Value {
 pub(super) fn read_error(peer: &Peer, error: &ReadError) -> RpcError {
     let message = error.to_string();
     match error {
+        ReadError::Protocol(error) => protocol_error(error),
         ReadError::NotFound { uri } => {
             let error = if peer.is_modern() {
                 RpcError::invalid_params(message)
@@ -400,4 +425,89 @@ fn prompt_result(messages: &[Message]) -> Value {
         json!({ "role": role, "content": mcp::content(&it.content) })
     });
     json!({ "messages": messages.collect::<Vec<_>>() })
+}
+
+#[derive(Deserialize)]
+struct CompleteParams<'a> {
+    #[serde(borrow, rename = "ref")]
+    reference: Reference<'a>,
+    #[serde(borrow)]
+    argument: Completed<'a>,
+    #[serde(default)]
+    context: FilledIn,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type")]
+enum Reference<'a> {
+    #[serde(rename = "ref/prompt")]
+    Prompt {
+        #[serde(borrow)]
+        name: Cow<'a, str>,
+    },
+    #[serde(rename = "ref/resource")]
+    Resource {
+        #[serde(borrow)]
+        uri: Cow<'a, str>,
+    },
+}
+
+#[derive(Deserialize)]
+struct Completed<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    value: Cow<'a, str>,
+}
+
+#[derive(Default, Deserialize)]
+struct FilledIn {
+    #[serde(default)]
+    arguments: BTreeMap<String, Value>,
+}
+
+pub(super) fn complete(
+    door: &Arc<Door>,
+    peer: &Peer,
+    params: Option<&RawValue>,
+) -> Result<(Talk, Work), RpcError> {
+    let method = "completion/complete";
+    let CompleteParams {
+        reference,
+        argument,
+        context: FilledIn { arguments },
+    } = rpc::params(method, params)?;
+    let others = arguments.into_iter();
+    let typed = Typed {
+        argument: argument.name.into_owned(),
+        value: argument.value.into_owned(),
+        others: others.map(|(name, value)| (name, text(value))).collect(),
+    };
+    let (is_prompt, name) = match reference {
+        Reference::Prompt { name } => (true, name.into_owned()),
+        Reference::Resource { uri } => (false, uri.into_owned()),
+    };
+    let (talk, call) = prepare(door, peer, method, &name, "", params)?;
+    let work = async move {
+        let (dispatcher, context) = (&call.door.dispatcher, &call.context);
+        let completed = if is_prompt {
+            dispatcher.complete_prompt(&name, &typed, context).await
+        } else {
+            dispatcher.complete_resource(&name, &typed, context).await
+        };
+        let completed = completed.map_err(|error| match error {
+            // That there is no such template is no fault of an address.
+            ReadError::NotFound { .. } => RpcError::invalid_params(error.to_string()),
+            error => read_error(&call.peer, &error),
+        })?;
+        let mut completion = json!({ "hasMore": completed.has_more, "values": completed.values });
+        if let Some(total) = completed.total {
+            completion["total"] = total.into();
+        }
+        Ok(complete_result(
+            &call.peer,
+            json!({ "completion": completion }),
+        ))
+    };
+    Ok((talk, Box::pin(work)))
 }

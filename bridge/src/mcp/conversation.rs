@@ -2,14 +2,14 @@
 //! at hand.
 
 use super::{seal::Answers, session::Session};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::{
     collections::BTreeMap,
     future::pending,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use tokio::sync::mpsc;
-use tool_runtime::{BoxFuture, ClientError, Conversation, InputRequired, Question};
+use tool_runtime::{BoxFuture, ClientError, Conversation, InputRequired, Question, Round};
 
 /// The capability that a client must have declared to be asked something.
 pub(super) fn capability(method: &str) -> Option<&'static str> {
@@ -35,6 +35,15 @@ pub(super) fn can_answer(capabilities: &Value, question: &Question) -> bool {
         "elicitation/create" => !modes || declared.get("form").is_some(),
         _ => true,
     }
+}
+
+/// What of the declared capabilities is about questions.
+pub(super) fn declared(capabilities: &Value) -> Map<String, Value> {
+    let questions = ["elicitation", "sampling", "roots"];
+    let declared = questions
+        .iter()
+        .filter_map(|it| Some(((*it).to_owned(), capabilities.get(it)?.clone())));
+    declared.filter(|(_, it)| it.is_object()).collect()
 }
 
 fn unsupported(question: Question) -> ClientError {
@@ -83,6 +92,10 @@ impl Conversation for OnStream {
     fn ask(&self, question: Question) -> BoxFuture<'_, Result<Value, ClientError>> {
         Box::pin(self.put(question))
     }
+
+    fn capabilities(&self) -> Map<String, Value> {
+        declared(&self.capabilities)
+    }
 }
 
 /// Answers with what the client sent along; what is missing stops the call, and the client makes it again.
@@ -90,12 +103,14 @@ impl Conversation for OnStream {
 pub(super) struct Rerun {
     capabilities: Value,
     answers: Answers,
-    round: Mutex<Round>,
+    /// What the client has sent along in this round.
+    sent: Round,
+    asked: Mutex<Asked>,
 }
 
 /// What the call has asked so far.
 #[derive(Debug, Default)]
-struct Round {
+struct Asked {
     /// How many questions without a name of their own.
     unnamed: usize,
     /// The answers that were used, so that the next round has them too.
@@ -104,21 +119,24 @@ struct Round {
 }
 
 impl Rerun {
-    pub(super) fn new(capabilities: Value, answers: Answers) -> Self {
+    /// Takes the answers of the rounds before, and what the client has sent along in this one.
+    pub(super) fn new(capabilities: Value, mut answers: Answers, sent: Round) -> Self {
+        answers.extend(sent.answers.clone());
         Self {
             capabilities,
             answers,
-            round: Mutex::default(),
+            sent,
+            asked: Mutex::default(),
         }
     }
 
     /// Returns the answers that the call has used.
     pub(super) fn used(&self) -> Answers {
-        self.round().used.clone()
+        self.asked().used.clone()
     }
 
-    fn round(&self) -> std::sync::MutexGuard<'_, Round> {
-        self.round.lock().unwrap_or_else(PoisonError::into_inner)
+    fn asked(&self) -> MutexGuard<'_, Asked> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -127,26 +145,34 @@ impl Conversation for Rerun {
         if !can_answer(&self.capabilities, &question) {
             return Box::pin(async { Err(unsupported(question)) });
         }
-        let mut round = self.round();
+        let mut asked = self.asked();
         if question.key.is_empty() {
-            round.unnamed += 1;
-            question.key = format!("question-{}", round.unnamed);
+            asked.unnamed += 1;
+            question.key = format!("question-{}", asked.unnamed);
         }
         let given = self.answers.get(&question.key);
         if let Some(answer) = given.filter(|it| fits(&question, it)).cloned() {
-            round.used.insert(question.key, answer.clone());
+            asked.used.insert(question.key, answer.clone());
             return Box::pin(async { Ok(answer) });
         }
-        round.missing.insert(question.key.clone(), question);
+        asked.missing.insert(question.key.clone(), question);
         Box::pin(pending())
     }
 
+    fn capabilities(&self) -> Map<String, Value> {
+        declared(&self.capabilities)
+    }
+
+    fn round(&self) -> Option<Round> {
+        Some(self.sent.clone())
+    }
+
     fn missing(&self) -> Option<InputRequired> {
-        let mut round = self.round();
-        if round.missing.is_empty() {
+        let mut asked = self.asked();
+        if asked.missing.is_empty() {
             return None;
         }
-        let questions = std::mem::take(&mut round.missing);
+        let questions = std::mem::take(&mut asked.missing);
         Some(InputRequired {
             questions: questions.into_values().collect(),
             state: None,

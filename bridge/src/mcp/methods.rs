@@ -17,9 +17,6 @@ use serde_json::{Map, Value, json, value::RawValue};
 use std::{borrow::Cow, future::Future, sync::Arc};
 use tool_runtime::{self as runtime, Listed, NAMESPACE, ReadError, Server, export::mcp};
 
-/// How many values a completion has at most: the protocol's limit.
-const COMPLETIONS: usize = 100;
-
 /// Answers a request, whatever its method.
 pub(super) fn exchange(door: &Arc<Door>, peer: &Peer, request: Request) -> Exchange {
     let Request { id, method, params } = request;
@@ -27,6 +24,7 @@ pub(super) fn exchange(door: &Arc<Door>, peer: &Peer, request: Request) -> Excha
     let started = match method.as_str() {
         "tools/call" => calls::call_tool(door, peer, params),
         "resources/read" => calls::read_resource(door, peer, params),
+        "completion/complete" => calls::complete(door, peer, params),
         "prompts/get" => calls::get_prompt(door, peer, params),
         "subscriptions/listen" if peer.is_modern() => {
             return super::listen::exchange(door, peer, id, params);
@@ -155,7 +153,6 @@ fn simple(
             let templates = templates.map(|it| described_resource(it, "uriTemplate"));
             page(door, peer, method, params, "resourceTemplates", templates)
         }
-        "completion/complete" => complete(door, peer, params),
         _ => Err(RpcError::unknown_method(method)),
     }
 }
@@ -275,7 +272,14 @@ fn described_prompt(listed: Listed<'_, runtime::Prompt>) -> Value {
     if !arguments.is_empty() {
         prompt["arguments"] = arguments.into();
     }
-    prompt
+    with_further(prompt, &item.further)
+}
+
+fn with_further(mut described: Value, further: &Map<String, Value>) -> Value {
+    if let Value::Object(described) = &mut described {
+        mcp::add_further(described, further);
+    }
+    described
 }
 
 fn described_resource(resource: &runtime::Resource, address: &str) -> Value {
@@ -287,65 +291,7 @@ fn described_resource(resource: &runtime::Resource, address: &str) -> Value {
     if let Some(mime_type) = &resource.mime_type {
         described["mimeType"] = mime_type.as_str().into();
     }
-    described
-}
-
-#[derive(Deserialize)]
-struct CompleteParams<'a> {
-    #[serde(borrow, rename = "ref")]
-    reference: Reference<'a>,
-    #[serde(borrow)]
-    argument: Completed<'a>,
-}
-
-#[derive(Deserialize)]
-#[serde(tag = "type")]
-enum Reference<'a> {
-    #[serde(rename = "ref/prompt")]
-    Prompt {
-        #[serde(borrow)]
-        name: Cow<'a, str>,
-    },
-    #[serde(rename = "ref/resource")]
-    Resource {
-        #[serde(borrow)]
-        uri: Cow<'a, str>,
-    },
-}
-
-#[derive(Deserialize)]
-struct Completed<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    #[serde(borrow)]
-    value: Cow<'a, str>,
-}
-
-fn complete(door: &Door, peer: &Peer, params: Option<&RawValue>) -> Result<Value, RpcError> {
-    let CompleteParams {
-        reference,
-        argument,
-    } = rpc::params("completion/complete", params)?;
-    let view = door.dispatcher.view();
-    let values = match &reference {
-        Reference::Prompt { name } => view.prompt_values(name, &argument.name, &peer.caller),
-        Reference::Resource { uri } => view.resource_values(uri, &argument.name, &peer.caller),
-    };
-    let values = values.ok_or_else(|| {
-        RpcError::invalid_params(match &reference {
-            Reference::Prompt { name } => format!("there is no prompt `{}`", rpc::shown(name)),
-            Reference::Resource { uri } => format!("there is no resource `{}`", rpc::shown(uri)),
-        })
-    })?;
-    let typed = argument.value.to_lowercase();
-    let fitting = values
-        .into_iter()
-        .filter(|it| it.to_lowercase().starts_with(&typed));
-    let fitting: Vec<String> = fitting.collect();
-    let total = fitting.len();
-    let values: Vec<String> = fitting.into_iter().take(COMPLETIONS).collect();
-    let completion = json!({ "hasMore": values.len() < total, "total": total, "values": values });
-    Ok(complete_result(peer, json!({ "completion": completion })))
+    with_further(described, &resource.further)
 }
 
 #[derive(Deserialize)]
@@ -378,12 +324,7 @@ async fn set(
         };
         return change(door, session, unsubscribe).await;
     }
-    let known = {
-        let view = door.dispatcher.view();
-        let mut resources = view.resources(&peer.caller);
-        resources.any(|it| it.matches(&uri).is_some())
-    };
-    if !known {
+    if !door.dispatcher.watch(&uri, &peer.caller) {
         let uri = uri.into_owned();
         return Err(read_error(peer, &ReadError::NotFound { uri }));
     }

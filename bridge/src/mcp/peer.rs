@@ -8,10 +8,12 @@ use super::{
     stream::{Exchange, Work},
 };
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Number, Value, json, value::RawValue};
 use std::{borrow::Cow, sync::Arc};
 use tokio::sync::mpsc;
-use tool_runtime::{Caller, Client, Context, Conversation, Level, Log, Progress, ProgressReport};
+use tool_runtime::{
+    Caller, Client, Context, Conversation, Level, Log, Progress, ProgressReport, Round,
+};
 
 /// How many messages of one call may wait for the client; more reports and logs are left out.
 const WAITING: usize = 256;
@@ -116,7 +118,12 @@ pub(super) struct Talk {
 
 impl Talk {
     /// Prepares the context of a call from this peer.
-    pub(super) fn new(peer: &Peer, progress_token: Option<&RawValue>, answers: Answers) -> Self {
+    pub(super) fn new(
+        peer: &Peer,
+        progress_token: Option<&RawValue>,
+        answers: Answers,
+        sent: Round,
+    ) -> Self {
         let (outbox, inbox) = mpsc::channel(WAITING);
         let mut context = Context::new(peer.caller.clone());
         if let Some(token) = progress_token {
@@ -131,7 +138,7 @@ impl Talk {
                 if let Some(least) = *level {
                     context.log = log(outbox, move || least);
                 }
-                let questions = Arc::new(Rerun::new(capabilities.clone(), answers));
+                let questions = Arc::new(Rerun::new(capabilities.clone(), answers, sent));
                 let conversation: Arc<dyn Conversation> = questions.clone();
                 context.client = conversation.into();
                 rerun = Some(questions);
@@ -178,9 +185,9 @@ impl Talk {
 struct Reported<'a> {
     #[serde(rename = "progressToken")]
     token: &'a RawValue,
-    progress: u64,
+    progress: Number,
     #[serde(skip_serializing_if = "Option::is_none")]
-    total: Option<u64>,
+    total: Option<Number>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
 }
@@ -195,7 +202,7 @@ fn progress(token: Box<RawValue>, outbox: mpsc::Sender<Vec<u8>>) -> Progress {
         let params = Reported {
             token: &token,
             progress: done,
-            total: (total > 0).then_some(total),
+            total,
             message,
         };
         let _ = outbox.try_send(rpc::notification("notifications/progress", &params));
@@ -203,11 +210,9 @@ fn progress(token: Box<RawValue>, outbox: mpsc::Sender<Vec<u8>>) -> Progress {
 }
 
 fn log(outbox: mpsc::Sender<Vec<u8>>, least: impl Fn() -> Level + Send + Sync + 'static) -> Log {
-    Log::to(move |level, data| {
-        if level >= least() {
-            let level = super::session::level_name(level);
-            let params = json!({ "level": level, "data": data });
-            let _ = outbox.try_send(rpc::notification("notifications/message", &params));
-        }
+    Log::from_level(least, move |level, data| {
+        let level = super::session::level_name(level);
+        let params = json!({ "level": level, "data": data });
+        let _ = outbox.try_send(rpc::notification("notifications/message", &params));
     })
 }

@@ -40,13 +40,24 @@ impl Binding {
     }
 }
 
-/// The answers of earlier rounds, by key.
+/// Answers to questions, by key.
 pub(super) type Answers = BTreeMap<String, Value>;
 
+/// What a call must know of the rounds before.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct State {
+    /// The answers of earlier rounds.
+    pub(super) answers: Answers,
+    /// What the tool itself has kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) own: Option<String>,
+}
+
 #[derive(Serialize, Deserialize)]
-struct State {
+struct Dated {
     until: i64,
-    answers: Answers,
+    #[serde(flatten)]
+    state: State,
 }
 
 /// Seals and opens states.
@@ -63,9 +74,9 @@ impl Seal {
         Self(XChaCha20Poly1305::new(&Key::from(*key)))
     }
 
-    pub(super) fn seal(&self, answers: Answers, binding: &Binding, now: i64) -> String {
+    pub(super) fn seal(&self, state: State, binding: &Binding, now: i64) -> String {
         let until = now + i64::try_from(GOOD_FOR.as_millis()).unwrap_or(i64::MAX);
-        let state = serde_json::to_vec(&State { until, answers }).expect("JSON is JSON");
+        let state = serde_json::to_vec(&Dated { until, state }).expect("JSON is JSON");
         let mut nonce = [0; NONCE];
         getrandom::fill(&mut nonce).expect("the system has a source of randomness");
         let payload = Payload {
@@ -78,12 +89,7 @@ impl Seal {
     }
 
     /// Opens a state; one that was touched, is another request's, or is too old is refused.
-    pub(super) fn open(
-        &self,
-        state: &str,
-        binding: &Binding,
-        now: i64,
-    ) -> Result<Answers, RpcError> {
+    pub(super) fn open(&self, state: &str, binding: &Binding, now: i64) -> Result<State, RpcError> {
         let refused = || {
             RpcError::invalid_params(
                 "the `requestState` is not one that this server gave for this request",
@@ -102,12 +108,12 @@ impl Seal {
             .0
             .decrypt(&XNonce::from(*nonce), payload)
             .map_err(|_| refused())?;
-        let state: State = serde_json::from_slice(&opened).map_err(|_| refused())?;
-        if state.until < now {
+        let dated: Dated = serde_json::from_slice(&opened).map_err(|_| refused())?;
+        if dated.until < now {
             return Err(RpcError::invalid_params(
                 "the `requestState` is too old; make the request again without it",
             ));
         }
-        Ok(state.answers)
+        Ok(dated.state)
     }
 }

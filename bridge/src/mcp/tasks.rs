@@ -3,7 +3,7 @@
 
 use super::{
     Door,
-    conversation::{can_answer, fits},
+    conversation::{can_answer, declared, fits},
     news::News,
     peer::Peer,
     result::{complete_result, sign},
@@ -331,6 +331,10 @@ impl Conversation for InTask {
             question.key.clone()
         };
         Box::pin(self.put(key, question))
+    }
+
+    fn capabilities(&self) -> Map<String, Value> {
+        declared(&self.capabilities)
     }
 }
 

@@ -217,7 +217,7 @@ async fn what_can_not_be_completed() {
         (nothing, "mood", "a tool"),
     ];
     expect![[r#"
-        "no such prompt": -32602 there is no prompt `recomend`
+        "no such prompt": -32602 there is no prompt `recomend`; did you mean `recommend`?
         "no such template": -32602 there is no resource `library://{mood}/{floor}`
         "filled in": -32602 there is no resource `library://calm/Shelf 001`
         "no name": -32602 the parameters of `completion/complete` don't fit: missing field `name`

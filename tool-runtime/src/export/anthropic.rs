@@ -34,7 +34,7 @@ pub async fn answer(dispatcher: &Dispatcher, tool_use: &Value, context: &Context
 
 /// The API takes text and pictures; everything else is told in words.
 fn content(output: &Output) -> Vec<Value> {
-    let blocks = output.content.iter().map(|it| match it {
+    let blocks = output.content.iter().map(|it| match it.plain() {
         Content::Image { data, mime_type } => json!({
             "type": "image",
             "source": { "type": "base64", "media_type": mime_type, "data": data },

@@ -64,6 +64,7 @@ pub fn tool(listed: Listed<'_, Tool>) -> Value {
     if !hints.is_empty() {
         tool.insert("annotations".to_owned(), hints.into());
     }
+    add_further(&mut tool, &item.further);
     let mut meta = item.meta.clone();
     if name != item.name {
         let full_name = full_name(&item.server, &item.name);
@@ -73,6 +74,13 @@ pub fn tool(listed: Listed<'_, Tool>) -> Value {
         tool.insert("_meta".to_owned(), meta.into());
     }
     tool.into()
+}
+
+/// Adds whatever else a server says of something. What is said already stays.
+pub fn add_further(described: &mut Map<String, Value>, further: &Map<String, Value>) {
+    for (key, value) in further {
+        described.entry(key).or_insert_with(|| value.clone());
+    }
 }
 
 /// Returns an output as the result of `tools/call`.
@@ -123,6 +131,13 @@ pub fn content(content: &Content) -> Value {
                 link["description"] = description.as_str().into();
             }
             link
+        }
+        Content::Annotated { content, further } => {
+            let mut described = self::content(content);
+            if let Value::Object(described) = &mut described {
+                add_further(described, further);
+            }
+            described
         }
     }
 }

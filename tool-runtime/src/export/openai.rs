@@ -70,6 +70,7 @@ pub(super) fn in_words(content: &Content) -> String {
             Body::Blob(_) => format!("[the bytes of {uri}]"),
         },
         Content::Link { uri, name, .. } => format!("{name}: {uri}"),
+        Content::Annotated { content, .. } => in_words(content),
     }
 }
 

@@ -66,6 +66,7 @@ pub(crate) fn external_tool(
         output_schema: None,
         hints: Hints::default(),
         meta: Map::new(),
+        further: Map::new(),
         scopes: Vec::new(),
         requires: Vec::new(),
         timeout: None,

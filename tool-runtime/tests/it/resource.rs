@@ -22,6 +22,7 @@ fn template(uri: &str) -> Resource {
         description: String::new(),
         mime_type: None,
         variables: Vec::new(),
+        further: serde_json::Map::new(),
         index: 0,
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     host::{caller, reaching},
 };
 use expect_test::expect;
-use serde_json::json;
+use serde_json::{Map, json};
 use std::{collections::BTreeMap, sync::Arc};
 use tool_runtime::{
     Caller, Context, Dispatcher, Limits, Prompt, Provider, Registry, Resource, Selection, Server,
@@ -251,6 +251,7 @@ fn external_prompt(server: &str, name: &str, description: &str) -> Arc<Prompt> {
         title: None,
         description: description.to_owned(),
         arguments: Vec::new(),
+        further: Map::new(),
         index: 0,
     })
 }
@@ -264,6 +265,7 @@ fn external_resource(uri: &str, description: &str) -> Arc<Resource> {
         description: description.to_owned(),
         mime_type: None,
         variables: Vec::new(),
+        further: Map::new(),
         index: 0,
     })
 }
