@@ -35,6 +35,9 @@ const CLOSING: Duration = Duration::from_secs(1);
 /// How long an external server may take to start. What `npx` has to fetch first takes its time.
 const CONNECT: Duration = Duration::from_mins(1);
 
+/// How long a call of an external server may take that tells of its progress.
+const LONGEST_CALL: Duration = Duration::from_hours(1);
+
 /// How many bytes a message of an external server may have.
 const MESSAGE: usize = 16 * 1024 * 1024;
 
@@ -129,6 +132,7 @@ pub(crate) async fn upstreams(
     let limits = upstream::Limits {
         connect: CONNECT,
         call: config.limits.call_timeout,
+        longest: LONGEST_CALL.max(config.limits.call_timeout),
         message: MESSAGE,
     };
     let environment = variables.iter().map(|(name, it)| (name.into(), it.into()));

@@ -4,7 +4,10 @@ mod connector;
 mod entry;
 mod items;
 
-pub use connector::{Address, Client, Connector, ConnectorError, Limits, UpstreamError};
+pub use connector::{
+    Address, Client, Connector, ConnectorError, Era, Limits, Listener, News, Opening, Refusal,
+    Talk, UpstreamError,
+};
 pub use entry::{Entry, EntryError};
 
 use crate::{
@@ -200,7 +203,7 @@ impl Upstreams {
             loop {
                 tokio::select! {
                     () = client.closed() => return,
-                    () = client.tools_changed() => {}
+                    news = client.news() => if news != News::Tools { continue },
                 }
                 // A server that says so all the time is asked now and then.
                 tokio::time::sleep(SETTLED).await;
@@ -453,7 +456,9 @@ impl Upstream {
         if let Some(client) = client.as_ref().filter(|it| !it.is_closed()) {
             return Ok((client.clone(), false));
         }
-        let new = connector.connect(&entry.name, &entry.address).await?;
+        let new = connector
+            .connect(&entry.name, &entry.address, &Opening::default())
+            .await?;
         Ok((client.insert(new).clone(), true))
     }
 

@@ -6,24 +6,35 @@
 
 mod client;
 mod clients;
+mod ears;
 mod error;
+mod greeting;
 mod http;
 mod lines;
+mod link;
 mod mask;
 mod message;
+mod meta;
+mod news;
+mod ongoing;
 mod process;
 mod sse;
 mod stdio;
 mod tail;
+mod talk;
 mod waiting;
+mod welcome;
 
 pub use client::Client;
 pub use error::UpstreamError;
+pub use news::News;
+pub use talk::{Listener, Refusal, Talk};
 
 use crate::secret::Secret;
 use clients::{Clients, origin};
 use reqwest::Url;
 use rustls::ClientConfig;
+use serde_json::{Map, Value};
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsString,
@@ -81,13 +92,34 @@ impl fmt::Debug for Address {
     }
 }
 
+/// How a server is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Era {
+    /// With a session that begins with `initialize`: all versions before 2026-07-28.
+    Legacy,
+    /// Every request says everything: 2026-07-28.
+    Modern,
+}
+
+/// What is known of a connection before it is opened. The default is nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Opening {
+    /// What whoever uses the connection can be asked, for a server with sessions, which wants to know it at once: the
+    /// protocol's `ClientCapabilities`.
+    pub capabilities: Map<String, Value>,
+    /// How the server was spoken to the last time. It is found out where that is unknown, or not so any more.
+    pub known: Option<Era>,
+}
+
 /// How long and how large.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// How long a server may take until it has answered `initialize`.
     pub connect: Duration,
-    /// How long it may take for a request.
+    /// How long it may take for a request, or be silent where it tells of its progress.
     pub call: Duration,
+    /// How long a request may take even so.
+    pub longest: Duration,
     /// How many bytes one message may have.
     pub message: usize,
 }
@@ -121,7 +153,12 @@ impl Connector {
     }
 
     /// Starts the program or opens the session, and agrees on how to speak. `name` is what errors call the server.
-    pub async fn connect(&self, name: &str, address: &Address) -> Result<Client, UpstreamError> {
-        client::connect(self, name, address).await
+    pub async fn connect(
+        &self,
+        name: &str,
+        address: &Address,
+        opening: &Opening,
+    ) -> Result<Client, UpstreamError> {
+        client::connect(self, name, address, opening).await
     }
 }

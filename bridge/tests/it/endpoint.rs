@@ -1,6 +1,6 @@
 //! A server of HTTP that says exactly what a test wants, byte for byte.
 
-use clopen_mcp::upstream::{Connector, Limits};
+use clopen_mcp::upstream::{Connector, Era, Limits, Opening};
 use rustls::{ClientConfig, RootCertStore};
 use std::{
     collections::BTreeMap,
@@ -166,7 +166,16 @@ pub(crate) fn limits() -> Limits {
     Limits {
         connect: Duration::from_secs(20),
         call: Duration::from_secs(20),
+        longest: Duration::from_mins(1),
         message: 1024 * 1024,
+    }
+}
+
+/// What is known of a server with sessions, which is not tried out then.
+pub(crate) fn legacy() -> Opening {
+    Opening {
+        known: Some(Era::Legacy),
+        ..Opening::default()
     }
 }
 

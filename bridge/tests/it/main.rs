@@ -45,5 +45,6 @@ mod streams;
 mod tidy;
 mod upstream_http;
 mod upstream_stdio;
+mod upstream_talk;
 mod vault;
 mod wire;

@@ -1,6 +1,6 @@
 //! Endpoints that misbehave.
 
-use crate::endpoint::{Answer, Asked, Endpoint, connector, limits};
+use crate::endpoint::{Answer, Asked, Endpoint, connector, legacy, limits};
 use clopen_mcp::{
     secret::Secret,
     upstream::{Address, Client, Limits, UpstreamError},
@@ -46,7 +46,7 @@ async fn serve_with(
 
 async fn open(endpoint: &Endpoint) -> Client {
     let client = connector(limits())
-        .connect("fake", &address(&endpoint.url))
+        .connect("fake", &address(&endpoint.url), &legacy())
         .await;
     client.expect("it connects")
 }
@@ -177,7 +177,9 @@ async fn htt_124_an_error_in_the_body_of_a_failure_is_heard() {
 async fn a_key_in_the_url_is_in_no_error() {
     let endpoint = serve(|asked| Answer::new("500 Oops", &[], &asked.path)).await;
     let url = format!("{}/sk-very-long-key-1?key=k3y&b=%41bcd", endpoint.url);
-    let client = connector(limits()).connect("fake", &address(&url)).await;
+    let client = connector(limits())
+        .connect("fake", &address(&url), &legacy())
+        .await;
     let client = client.expect("it connects");
     let error = client.request("x", &()).await.expect_err("it fails");
     assert_eq!(
@@ -257,14 +259,14 @@ async fn news_are_heard() {
     });
     let endpoint = endpoint.await;
     let client = open(&endpoint).await;
-    let changed = timeout(Duration::from_secs(5), client.tools_changed()).await;
+    let changed = timeout(Duration::from_secs(5), client.news()).await;
     changed.expect("it is told");
     // And in the stream of an answer.
     let endpoint =
         serve(|_| Answer::stream(&format!("{CHANGED}data: {{\"id\":2,\"result\":1}}\n\n")));
     let client = open(&endpoint.await).await;
     client.request("x", &()).await.expect("it answers");
-    let changed = timeout(Duration::from_secs(5), client.tools_changed()).await;
+    let changed = timeout(Duration::from_secs(5), client.news()).await;
     changed.expect("it is told");
 }
 
@@ -272,7 +274,7 @@ async fn news_are_heard() {
 async fn a_gap_in_the_news_counts_as_news() {
     let endpoint = serve_with(NEWS, |_| Answer::stream(": hi\n\n")).await;
     let client = open(&endpoint).await;
-    let changed = timeout(Duration::from_secs(10), client.tools_changed()).await;
+    let changed = timeout(Duration::from_secs(10), client.news()).await;
     changed.expect("it is told");
     let gets = endpoint.asked().into_iter().filter(|it| it.method == "GET");
     assert!((2..4).contains(&gets.count()));
@@ -286,7 +288,9 @@ fn endless() -> String {
 async fn htt_132_localhost_is_tried_by_both_addresses() {
     let endpoint = serve(|_| Answer::json(r#"{"id":2,"result":1}"#)).await;
     let url = endpoint.url.replace("127.0.0.1", "localhost");
-    let client = connector(limits()).connect("fake", &address(&url)).await;
+    let client = connector(limits())
+        .connect("fake", &address(&url), &legacy())
+        .await;
     client.expect("it listens on one of them");
 }
 
@@ -405,7 +409,7 @@ async fn ses_142_a_new_connection_has_no_old_session() {
         headers.insert("Mcp-Session-Id".to_owned(), Secret::new("old-session"));
     }
     connector(limits())
-        .connect("fake", &sloppy)
+        .connect("fake", &sloppy, &legacy())
         .await
         .expect("it connects");
     assert_eq!(endpoint.asked()[0].header("mcp-session-id"), None);
@@ -444,7 +448,7 @@ async fn who_asks_may_have_to_be_known() {
     });
     let endpoint = endpoint.await;
     let client = connector(limits())
-        .connect("fake", &address(&endpoint.url))
+        .connect("fake", &address(&endpoint.url), &legacy())
         .await;
     let error = client.expect_err("it must log in");
     let UpstreamError::Unauthorized {
@@ -491,7 +495,9 @@ async fn a_hanging_server_is_left() {
             ..limits()
         };
         let connector = connector(limits);
-        let client = connector.connect("fake", &address(&endpoint.url)).await;
+        let client = connector
+            .connect("fake", &address(&endpoint.url), &legacy())
+            .await;
         let client = client.expect("it connects");
         let start = Instant::now();
         let error = client
@@ -524,7 +530,7 @@ async fn requests_of_a_server_are_answered() {
         .was_asked(|it| it.body == r#"{"jsonrpc":"2.0","id":2,"result":{}}"#)
         .await;
     endpoint
-        .was_asked(|it| it.body == r#"{"jsonrpc":"2.0","id":"r","result":{"roots":[]}}"#)
+        .was_asked(|it| it.body == r#"{"jsonrpc":"2.0","id":"r","error":{"code":-32601,"message":"no call is under way that could answer this"}}"#)
         .await;
 }
 
@@ -532,7 +538,7 @@ async fn requests_of_a_server_are_answered() {
 async fn a_server_that_is_not_there_is_named() {
     let connector = connector(limits());
     let check = async |url: &str| {
-        let client = connector.connect("fake", &address(url)).await;
+        let client = connector.connect("fake", &address(url), &legacy()).await;
         client.expect_err("it is not there").to_string()
     };
     let error = check("http://127.0.0.1:1/mcp/very-long-secret-key?key=abcdef").await;
@@ -561,7 +567,9 @@ async fn a_bad_header_is_named_but_not_shown() {
             url: "http://127.0.0.1:1/".to_owned(),
             headers: BTreeMap::from([(name.to_owned(), Secret::new(value))]),
         };
-        let client = connector(limits()).connect("fake", &address).await;
+        let client = connector(limits())
+            .connect("fake", &address, &legacy())
+            .await;
         client.expect_err("it is bad").to_string()
     };
     let error = check("x-key", "s3cr3t\n").await;
@@ -601,7 +609,7 @@ async fn a_welcome_may_be_odd() {
     }
     let endpoint = serve_with(r#"{"id":1,"result":[]}"#, |_| Answer::accepted()).await;
     let client = connector(limits())
-        .connect("fake", &address(&endpoint.url))
+        .connect("fake", &address(&endpoint.url), &legacy())
         .await;
     let error = client.expect_err("it is no welcome").to_string();
     assert!(error.contains("a result that is no object"), "{error}");

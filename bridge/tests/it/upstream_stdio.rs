@@ -1,6 +1,6 @@
 //! Programs that misbehave, most of them in a few lines of shell.
 
-use crate::endpoint::{connector, limits};
+use crate::endpoint::{connector, legacy, limits};
 use clopen_mcp::{
     secret::Secret,
     upstream::{Address, Client, Limits, UpstreamError},
@@ -35,13 +35,15 @@ async fn open(script: &str) -> Client {
 
 async fn open_with(script: &str, limits: Limits, environment: &[(&str, &str)]) -> Client {
     let address = shell(&format!("{GREET}{script}"), environment);
-    let client = connector(limits).connect("fake", &address).await;
+    let client = connector(limits).connect("fake", &address, &legacy()).await;
     client.expect("it connects")
 }
 
 async fn connect_error(script: &str, environment: &[(&str, &str)]) -> UpstreamError {
     let connector = connector(limits());
-    let client = connector.connect("fake", &shell(script, environment)).await;
+    let client = connector
+        .connect("fake", &shell(script, environment), &legacy())
+        .await;
     client.expect_err("it can't connect")
 }
 
@@ -155,7 +157,9 @@ async fn std_103_a_missing_program_is_named() {
             folder: folder.map(Into::into),
         };
         async move {
-            let client = connector(limits()).connect("fake", &address).await;
+            let client = connector(limits())
+                .connect("fake", &address, &legacy())
+                .await;
             client.expect_err("it can't start").to_string()
         }
     };
@@ -397,7 +401,7 @@ printf '%s\n' "{\"id\":2,\"result\":[$(printf '%s' "$all" | sed 's/}{/},{/g')]}"
     let answers = client.request("x", &()).await.expect("it answers");
     assert_eq!(
         answers.get(),
-        r#"[{"jsonrpc":"2.0","id":2,"result":{}},{"jsonrpc":"2.0","id":"a","result":{"roots":[]}},{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"this client can't do what was asked"}}]"#
+        r#"[{"jsonrpc":"2.0","id":2,"result":{}},{"jsonrpc":"2.0","id":"a","error":{"code":-32601,"message":"no call is under way that could answer this"}},{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"no call is under way that could answer this"}}]"#
     );
 }
 
@@ -405,7 +409,7 @@ printf '%s\n' "{\"id\":2,\"result\":[$(printf '%s' "$all" | sed 's/}{/},{/g')]}"
 async fn changes_are_told() {
     let script = r#"printf '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n'; cat >/dev/null"#;
     let client = open(script).await;
-    let changed = timeout(Duration::from_secs(5), client.tools_changed()).await;
+    let changed = timeout(Duration::from_secs(5), client.news()).await;
     changed.expect("it is told");
 }
 
@@ -476,7 +480,9 @@ mod odd {
             environment: BTreeMap::new(),
             folder: Some("/".into()),
         };
-        connector(limits()).connect("odd", &address).await
+        connector(limits())
+            .connect("odd", &address, &legacy())
+            .await
     }
 
     async fn ask(case: &str, method: &str) -> Result<String, UpstreamError> {

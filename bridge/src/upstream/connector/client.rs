@@ -1,35 +1,19 @@
 //! One live connection to a server.
 
 use super::{
-    Address, Connector, Limits, UpstreamError,
-    http::Endpoint,
-    mask::Masks,
-    message,
-    stdio::{Program, Start},
+    Address, Connector, Era, News, Opening, Talk, UpstreamError, greeting,
+    link::{Link, Transport},
+    talk::name_of,
+    welcome::Welcome,
 };
 use serde::Serialize;
-use serde_json::{Map, Value, json, value::RawValue};
-use std::{
-    fmt,
-    future::Future,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
-use tokio::{sync::Notify, time::timeout};
+use serde_json::{json, value::RawValue};
+use std::{fmt, sync::Arc, time::Duration};
+use tokio::sync::Mutex;
+use tool_runtime::Level;
 
-/// What we ask for. A server may answer with another one.
-const VERSION: &str = "2025-11-25";
-/// What a server speaks that doesn't say so, according to 2025-11-25.
-const UNSAID_VERSION: &str = "2025-03-26";
-/// How long a version may be.
-const LONGEST_VERSION: usize = 32;
-/// How many bytes the answer to `initialize` may have, which is taken apart and kept.
-const LONGEST_WELCOME: usize = 1024 * 1024;
-/// How long the name of a server may be, and its own version.
-const LONGEST_NAME: usize = 128;
+/// How long a server may take to say that it logs from another level on.
+const SET_LEVEL: Duration = Duration::from_secs(5);
 
 /// A connection. Its clones are the same one, which ends with the last of them: a program is ended then, a session is
 /// left to the server, so that [`Client::close`] is more polite.
@@ -40,82 +24,41 @@ pub struct Client(Arc<Connection>);
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
-            .field("server", &self.0.server)
+            .field("server", &self.0.link.server)
             .field("closed", &self.is_closed())
             .finish_non_exhaustive()
     }
 }
 
 struct Connection {
-    server: Arc<str>,
-    limits: Limits,
-    transport: Transport,
-    last_id: AtomicU64,
-    changes: Arc<Notify>,
+    link: Link,
     welcome: Welcome,
-}
-
-/// What a server says of itself.
-struct Welcome {
-    version: String,
-    name: String,
-    server_version: String,
-    instructions: Option<String>,
-    capabilities: Map<String, Value>,
-}
-
-enum Transport {
-    Program(Program),
-    Endpoint(Endpoint),
+    /// From which level on a server with sessions was told to log.
+    logs_from: Mutex<Option<Level>>,
 }
 
 pub(super) async fn connect(
     connector: &Connector,
     server: &str,
     address: &Address,
+    opening: &Opening,
 ) -> Result<Client, UpstreamError> {
-    let limits = connector.limits;
-    let server: Arc<str> = server.into();
-    let changes = Arc::new(Notify::new());
-    let transport = match address {
-        Address::Command {
-            program,
-            arguments,
-            environment,
-            folder,
-        } => {
-            let start = Start {
-                program,
-                arguments,
-                inherited: &connector.environment,
-                environment,
-                folder: folder.as_deref(),
-            };
-            Transport::Program(Program::start(&server, &start, limits, changes.clone())?)
-        }
-        Address::Http { url, headers } => Transport::Endpoint(Endpoint::new(
-            &server,
-            (url, headers),
-            limits,
-            &connector.clients,
-            changes.clone(),
-        )?),
-    };
-    let greeting = transport.greet(&server);
-    let welcome = in_time(&transport, &server, "initialize", limits.connect, greeting).await?;
-    if welcome.announces_changes()
-        && let Transport::Endpoint(endpoint) = &transport
-    {
-        endpoint.listen();
+    let (link, welcome) = greeting::open(connector, &server.into(), address, opening).await?;
+    let bulletin = link.transport.ears().bulletin();
+    for news in welcome.announced() {
+        bulletin.watch(news);
     }
-    Ok(Client(Arc::new(Connection {
-        server,
-        limits,
-        transport,
-        last_id: AtomicU64::new(Transport::GREETING),
-        changes,
+    // A server may ask something there, too.
+    let has_news = !bulletin.watched().is_empty() || !opening.capabilities.is_empty();
+    let client = Client(Arc::new(Connection {
+        link,
         welcome,
-    })))
+        logs_from: Mutex::default(),
+    }));
+    if has_news {
+        client.0.listen();
+    }
+    Ok(client)
 }
 
 impl Client {
@@ -131,11 +74,61 @@ impl Client {
         method: &str,
         params: &impl Serialize,
     ) -> Result<Box<RawValue>, UpstreamError> {
+        self.converse(method, params, Talk::default()).await
+    }
+
+    /// Does the same, and lets the server talk with whoever wants to know. The parameters are an object without `_meta`,
+    /// or nothing.
+    pub async fn converse(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+        talk: Talk,
+    ) -> Result<Box<RawValue>, UpstreamError> {
         let it = &*self.0;
-        let id = it.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-        let message = write(&it.server, id, method, params)?;
-        let exchange = it.transport.exchange(id, method, message);
-        in_time(&it.transport, &it.server, method, it.limits.call, exchange).await
+        if let (Some(level), Some(_)) = (talk.log, &talk.listener) {
+            it.log_from(level).await;
+        }
+        it.link.converse(method, params, &talk).await
+    }
+
+    /// Has the server tell when a resource changes.
+    pub async fn subscribe(&self, uri: &str) -> Result<(), UpstreamError> {
+        let it = &*self.0;
+        let params = json!({ "uri": uri });
+        self.request("resources/subscribe", &params).await?;
+        it.bulletin().watch(News::Updated(uri.to_owned()));
+        it.listen();
+        Ok(())
+    }
+
+    /// Does not want to know of a resource any more.
+    pub async fn unsubscribe(&self, uri: &str) -> Result<(), UpstreamError> {
+        if self.0.bulletin().unwatch(&News::Updated(uri.to_owned())) {
+            let params = json!({ "uri": uri });
+            self.request("resources/unsubscribe", &params).await?;
+        }
+        Ok(())
+    }
+
+    /// Resolves when the server says that something has changed, or may have while it could not say so. What it said while
+    /// nobody waited counts, once each. One waits at a time.
+    pub async fn news(&self) -> News {
+        self.0.bulletin().next().await
+    }
+
+    /// Returns how the server is spoken to; who remembers it is connected sooner the next time.
+    pub fn era(&self) -> Era {
+        if self.0.link.transport.ears().is_modern() {
+            Era::Modern
+        } else {
+            Era::Legacy
+        }
+    }
+
+    /// Says whether the server speaks 2026-07-28, without a session.
+    pub fn is_modern(&self) -> bool {
+        self.era() == Era::Modern
     }
 
     /// Returns what the server wants models to know, as it came: it may be long, and may lie.
@@ -153,6 +146,11 @@ impl Client {
         &self.0.welcome.version
     }
 
+    /// Returns what the server declares that it can do, as it came.
+    pub fn capabilities(&self) -> &serde_json::Map<String, serde_json::Value> {
+        &self.0.welcome.capabilities
+    }
+
     /// Says whether the server declares a capability, for example `resources`.
     pub fn declares(&self, capability: &str) -> bool {
         self.0.welcome.declares(capability)
@@ -165,173 +163,48 @@ impl Client {
 
     /// Says whether the connection can't be used any more.
     pub fn is_closed(&self) -> bool {
-        match &self.0.transport {
-            Transport::Program(program) => program.has_ended(),
-            Transport::Endpoint(endpoint) => endpoint.has_ended(),
-        }
+        self.0.link.transport.has_ended()
     }
 
     /// Resolves when the connection can't be used any more.
     pub async fn closed(&self) {
-        match &self.0.transport {
-            Transport::Program(program) => program.ended().await,
-            Transport::Endpoint(endpoint) => endpoint.ended().await,
-        }
-    }
-
-    /// Resolves when the server says that its tools have changed, or may have while it could not say so. What it said
-    /// while nobody waited counts, once. One waits at a time.
-    pub async fn tools_changed(&self) {
-        self.0.changes.notified().await;
+        self.0.link.transport.ended().await;
     }
 
     /// Ends the connection and waits until it has ended. A program's input is closed; if that doesn't end it, it is
     /// asked to, then killed with all that it started. A session is deleted.
     pub async fn close(&self) {
-        match &self.0.transport {
-            Transport::Program(program) => program.close().await,
-            Transport::Endpoint(endpoint) => endpoint.close().await,
-        }
+        self.0.link.transport.close().await;
     }
 }
 
-impl Transport {
-    /// The id of the request that opens a connection.
-    const GREETING: u64 = 1;
+impl Connection {
+    fn bulletin(&self) -> &super::news::Bulletin {
+        self.link.transport.ears().bulletin()
+    }
 
-    async fn greet(&self, server: &str) -> Result<Welcome, UpstreamError> {
-        let method = "initialize";
-        let params = json!({
-            "protocolVersion": VERSION,
-            "capabilities": {},
-            "clientInfo": { "name": "clopen-mcp", "version": env!("CARGO_PKG_VERSION") },
-        });
-        let message = write(server, Self::GREETING, method, &params)?;
-        let result = self.exchange(Self::GREETING, method, message).await?;
-        if result.get().len() > LONGEST_WELCOME {
-            return Err(UpstreamError::TooLarge {
-                server: server.to_owned(),
-                method: method.to_owned(),
-                limit: LONGEST_WELCOME,
-            });
+    /// Listens for news between requests, where that needs more than to hear.
+    fn listen(&self) {
+        if let Transport::Endpoint(endpoint) = &self.link.transport {
+            endpoint.listen();
         }
-        let welcome = Welcome::read(&result, self.masks());
-        let welcome = welcome.ok_or_else(|| UpstreamError::Malformed {
-            server: server.to_owned(),
-            method: method.to_owned(),
-            what: "a result that is no object".to_owned(),
-        })?;
-        match self {
-            Self::Program(program) => program.notify(message::initialized()).await,
-            Self::Endpoint(endpoint) => {
-                endpoint.speak(&welcome.version);
-                let method = "notifications/initialized";
-                endpoint.notify(method, message::initialized()).await?;
+    }
+
+    /// Has a server with sessions log from a level on, if it can, and doesn't already.
+    async fn log_from(&self, level: Level) {
+        let is_modern = self.link.transport.ears().is_modern();
+        if is_modern || !self.welcome.declares("logging") {
+            return;
+        }
+        let mut logs_from = self.logs_from.lock().await;
+        if logs_from.is_none_or(|it| level < it) {
+            // Others may want less, which is left out when it comes. One that refuses is not asked again.
+            *logs_from = Some(level);
+            let params = json!({ "level": name_of(level) });
+            let set = self.link.ask("logging/setLevel", &params, SET_LEVEL).await;
+            if let Err(error) = set {
+                tracing::debug!(%error, "a server logs as it likes");
             }
         }
-        Ok(welcome)
-    }
-
-    async fn exchange(
-        &self,
-        id: u64,
-        method: &str,
-        message: Vec<u8>,
-    ) -> Result<Box<RawValue>, UpstreamError> {
-        match self {
-            Self::Program(program) => program.exchange(id, method, message).await,
-            Self::Endpoint(endpoint) => endpoint.exchange(id, method, message).await,
-        }
-    }
-
-    fn masks(&self) -> &Masks {
-        match self {
-            Self::Program(program) => program.masks(),
-            Self::Endpoint(endpoint) => endpoint.masks(),
-        }
-    }
-
-    /// Returns the last words of a program.
-    fn said(&self) -> String {
-        match self {
-            Self::Program(program) => program.said(),
-            Self::Endpoint(_) => String::new(),
-        }
-    }
-}
-
-fn write(
-    server: &str,
-    id: u64,
-    method: &str,
-    params: &impl Serialize,
-) -> Result<Vec<u8>, UpstreamError> {
-    message::request(id, method, params).map_err(|error| UpstreamError::Unsendable {
-        server: server.to_owned(),
-        method: method.to_owned(),
-        reason: error.to_string(),
-    })
-}
-
-async fn in_time<T>(
-    transport: &Transport,
-    server: &str,
-    method: &str,
-    limit: Duration,
-    exchange: impl Future<Output = Result<T, UpstreamError>>,
-) -> Result<T, UpstreamError> {
-    let answer = timeout(limit, exchange).await;
-    answer.unwrap_or_else(|_| {
-        Err(UpstreamError::TimedOut {
-            server: server.to_owned(),
-            method: method.to_owned(),
-            after: limit,
-            said: transport.said(),
-        })
-    })
-}
-
-impl Welcome {
-    /// Reads the answer to `initialize`. Whatever is missing or of another shape is taken to be unsaid.
-    fn read(result: &RawValue, masks: &Masks) -> Option<Self> {
-        let Value::Object(mut result) = serde_json::from_str(result.get()).ok()? else {
-            return None;
-        };
-        let version = result.get("protocolVersion").and_then(Value::as_str);
-        // It becomes a header.
-        let version = version.filter(|it| {
-            let is_sound = it.bytes().all(|it| it.is_ascii_graphic());
-            is_sound && !it.is_empty() && it.len() <= LONGEST_VERSION
-        });
-        let version = version.unwrap_or(UNSAID_VERSION).to_owned();
-        let of_itself = |key: &str| {
-            let text = result
-                .get("serverInfo")
-                .and_then(|it| it.get(key)?.as_str());
-            masks.beginning(text.unwrap_or_default(), LONGEST_NAME)
-        };
-        Some(Self {
-            name: of_itself("name"),
-            server_version: of_itself("version"),
-            version,
-            instructions: match result.remove("instructions") {
-                Some(Value::String(text)) if !text.trim().is_empty() => Some(text),
-                _ => None,
-            },
-            capabilities: match result.remove("capabilities") {
-                Some(Value::Object(capabilities)) => capabilities,
-                _ => Map::new(),
-            },
-        })
-    }
-
-    fn declares(&self, capability: &str) -> bool {
-        let declared = self.capabilities.get(capability);
-        declared.is_some_and(|it| !matches!(it, Value::Null | Value::Bool(false)))
-    }
-
-    fn announces_changes(&self) -> bool {
-        let tools = self.capabilities.get("tools");
-        tools.and_then(|it| it.get("listChanged")) == Some(&Value::Bool(true))
     }
 }

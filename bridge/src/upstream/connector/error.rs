@@ -1,12 +1,18 @@
 //! What can go wrong with an external server, in words for whoever has to do something about it.
 
-use super::{mask::Masks, message::Outcome};
-use serde_json::value::RawValue;
+use super::{
+    ears::Ears,
+    mask::Masks,
+    message::{Failure, Outcome},
+};
+use serde_json::{Value, value::RawValue};
 use std::time::Duration;
 use thiserror::Error;
 
 /// How many letters of a server's words stand in an error.
 const LONGEST_MESSAGE: usize = 1_000;
+/// How many bytes of data an error keeps.
+const LARGEST_DATA: usize = 16 * 1024;
 
 /// Why there is no connection, or no result.
 #[derive(Clone, Debug, Error)]
@@ -123,6 +129,8 @@ pub enum UpstreamError {
         code: i64,
         /// Its words, bounded and printable.
         message: String,
+        /// What it says besides, unless that is much.
+        data: Option<Box<Value>>,
     },
     /// The answer is larger than the limit.
     #[error("server `{server}` answered `{method}` with more than {limit} bytes; ask for less")]
@@ -184,24 +192,35 @@ fn quoted(body: &str) -> String {
 
 /// Makes of an answer what the caller gets.
 pub(super) fn result(
-    server: &str,
     method: &str,
     outcome: Outcome,
-    masks: &Masks,
+    ears: &Ears,
 ) -> Result<Box<RawValue>, UpstreamError> {
-    let (server, method) = (server.to_owned(), method.to_owned());
     match outcome {
         Outcome::Done(result) => Ok(result),
-        Outcome::Refused(refusal) => Err(UpstreamError::Refused {
-            server,
-            method,
-            code: refusal.code,
-            message: masks.beginning(&refusal.message, LONGEST_MESSAGE),
-        }),
+        Outcome::Refused(failure) => Err(refused(method, &failure, ears)),
         Outcome::Nothing => Err(UpstreamError::Malformed {
-            server,
-            method,
+            server: ears.server().to_owned(),
+            method: method.to_owned(),
             what: "neither a result nor an error".to_owned(),
         }),
     }
+}
+
+/// Makes of an error of JSON-RPC what the caller gets.
+pub(super) fn refused(method: &str, failure: &Failure, ears: &Ears) -> UpstreamError {
+    UpstreamError::Refused {
+        server: ears.server().to_owned(),
+        method: method.to_owned(),
+        code: failure.code,
+        message: ears.masks().beginning(&failure.message, LONGEST_MESSAGE),
+        data: data(failure.data.as_deref(), ears.masks()),
+    }
+}
+
+fn data(data: Option<&RawValue>, masks: &Masks) -> Option<Box<Value>> {
+    let data = data.map(RawValue::get);
+    let data = data.filter(|it| it.len() <= LARGEST_DATA)?;
+    let data = serde_json::from_str(data).ok();
+    data.map(|it| Box::new(masks.masked(it)))
 }

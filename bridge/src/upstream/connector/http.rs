@@ -1,15 +1,19 @@
 //! A server that is an endpoint of Streamable HTTP.
 
 mod failure;
-mod news;
+mod listen;
 
 use super::{
     Limits, UpstreamError,
     clients::{Clients, origin, reason},
+    ears::{Ears, Place},
     error::result,
+    link::Outgoing,
     mask::Masks,
     message::{self, Message, Outcome},
+    ongoing::Ongoing,
     sse::{Events, TooLarge},
+    stdio::is_cancellable,
 };
 use crate::secret::Secret;
 use reqwest::{
@@ -27,7 +31,7 @@ use std::{
 };
 use tokio::{
     runtime::Handle,
-    sync::{Notify, OwnedSemaphorePermit, Semaphore},
+    sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -55,23 +59,23 @@ pub(super) struct Endpoint {
 }
 
 struct Shared {
-    server: Arc<str>,
     limits: Limits,
     client: Client,
     url: Url,
     headers: HeaderMap,
     /// What the server is given in headers.
     given: Masks,
-    /// The same, with what in the URL may be a key.
-    masks: Masks,
+    /// Their masks are the same, with what in the URL may be a key.
+    ears: Ears,
     session: OnceLock<HeaderValue>,
     version: OnceLock<HeaderValue>,
-    changes: Arc<Notify>,
     answers: Arc<Semaphore>,
     /// Cancelled when the connection can't be used any more.
     over: CancellationToken,
     /// Whether that is because the server lost the session.
     lost: AtomicBool,
+    /// Whether somebody listens for news between requests.
+    listens: AtomicBool,
 }
 
 impl Endpoint {
@@ -80,7 +84,6 @@ impl Endpoint {
         (url, headers): (&str, &BTreeMap<String, Secret>),
         limits: Limits,
         clients: &Clients,
-        changes: Arc<Notify>,
     ) -> Result<Self, UpstreamError> {
         let bad = |reason: String| UpstreamError::BadAddress {
             server: server.to_string(),
@@ -102,19 +105,18 @@ impl Endpoint {
         Ok(Self {
             _over_on_drop: over.clone().drop_guard(),
             shared: Arc::new(Shared {
-                server: server.clone(),
                 limits,
                 client: clients.to(&url).clone(),
-                masks: with_keys_of(&url, given.clone()),
+                ears: Ears::new(server, with_keys_of(&url, given.clone())),
                 url,
                 headers,
                 given,
                 session: OnceLock::new(),
                 version: OnceLock::new(),
-                changes,
                 answers: Arc::new(Semaphore::new(ANSWERS)),
                 over,
                 lost: AtomicBool::new(false),
+                listens: AtomicBool::new(false),
             }),
         })
     }
@@ -122,22 +124,21 @@ impl Endpoint {
     /// Sends a request and waits for its answer. If nobody waits any longer, the server is told.
     pub(super) async fn exchange(
         &self,
-        id: u64,
-        method: &str,
-        message: Vec<u8>,
+        outgoing: Outgoing<'_>,
+        ongoing: Option<&Ongoing>,
     ) -> Result<Box<RawValue>, UpstreamError> {
-        let shared = &self.shared;
+        let (shared, method) = (&self.shared, outgoing.method);
         if shared.over.is_cancelled() {
             return Err(shared.over_error(method));
         }
         let mut unanswered = Unanswered {
             shared,
-            id,
-            may_be_cancelled: method != "initialize",
+            id: outgoing.id,
+            may_be_cancelled: is_cancellable(method),
         };
         let answer = tokio::select! {
             biased;
-            answer = shared.exchange(id, method, message) => answer,
+            answer = shared.exchange(outgoing, ongoing) => answer,
             () = shared.over.cancelled() => Err(shared.over_error(method)),
         };
         unanswered.may_be_cancelled = false;
@@ -153,7 +154,7 @@ impl Endpoint {
                 error @ (UpstreamError::Unauthorized { .. } | UpstreamError::SessionLost { .. }),
             ) => Err(error),
             Some(error) => {
-                tracing::debug!(server = &*shared.server, %error, "a notification was refused");
+                tracing::debug!(server = shared.ears.server(), %error, "a notification was refused");
                 Ok(())
             }
             None => Ok(()),
@@ -170,11 +171,18 @@ impl Endpoint {
 
     /// Listens for news between requests, if the server offers that.
     pub(super) fn listen(&self) {
-        tokio::spawn(self.shared.clone().listen());
+        if !self.shared.listens.swap(true, Ordering::Relaxed) {
+            tokio::spawn(self.shared.clone().listen());
+        }
     }
 
-    pub(super) fn masks(&self) -> &Masks {
-        &self.shared.masks
+    /// Sends what has no answer, and whose fate nobody waits for.
+    pub(super) fn tell(&self, message: Vec<u8>) {
+        self.shared.send_aside(message, None);
+    }
+
+    pub(super) fn ears(&self) -> &Ears {
+        &self.shared.ears
     }
 
     pub(super) async fn ended(&self) {
@@ -245,19 +253,20 @@ impl Drop for Unanswered<'_> {
 impl Shared {
     async fn exchange(
         self: &Arc<Self>,
-        id: u64,
-        method: &str,
-        message: Vec<u8>,
+        outgoing: Outgoing<'_>,
+        ongoing: Option<&Ongoing>,
     ) -> Result<Box<RawValue>, UpstreamError> {
-        let response = self.post(method, message).await?;
+        let Outgoing { id, method, body } = outgoing;
+        let place = Place::Request(ongoing);
+        let response = self.post(method, body).await?;
         let response = self.check_status(method, response).await?;
         if method == "initialize" {
             self.take_session(method, &response)?;
         }
         if is_stream(&response) {
-            self.answer_in_stream(id, method, response).await
+            self.answer_in_stream((id, method), place, response).await
         } else {
-            self.answer_in_body(id, method, response).await
+            self.answer_in_body((id, method), place, response).await
         }
     }
 
@@ -302,8 +311,8 @@ impl Shared {
 
     async fn answer_in_body(
         self: &Arc<Self>,
-        id: u64,
-        method: &str,
+        (id, method): (u64, &str),
+        place: Place<'_>,
         mut response: Response,
     ) -> Result<Box<RawValue>, UpstreamError> {
         let limit = self.limits.message;
@@ -323,8 +332,8 @@ impl Shared {
             }
             body.extend_from_slice(&chunk);
         }
-        if let Some(outcome) = self.hear(id, &body) {
-            return result(&self.server, method, outcome, &self.masks);
+        if let Some(outcome) = self.hear(id, &body, place) {
+            return result(method, outcome, &self.ears);
         }
         let start = body.trim_ascii_start();
         let what = if start.is_empty() {
@@ -333,7 +342,7 @@ impl Shared {
             "a web page".to_owned()
         } else {
             let text = String::from_utf8_lossy(&start[..start.len().min(LONGEST_FAILURE)]);
-            let text = self.masks.beginning(&text, SHOWN);
+            let text = self.ears.masks().beginning(&text, SHOWN);
             format!("`{text}`, which is no answer to it")
         };
         Err(self.malformed(method, what))
@@ -341,8 +350,8 @@ impl Shared {
 
     async fn answer_in_stream(
         self: &Arc<Self>,
-        id: u64,
-        method: &str,
+        (id, method): (u64, &str),
+        place: Place<'_>,
         mut response: Response,
     ) -> Result<Box<RawValue>, UpstreamError> {
         let mut events = Events::new(self.limits.message);
@@ -355,8 +364,8 @@ impl Shared {
                 None => Ok(events.finish().into_iter().collect()),
             };
             let data = data.map_err(|TooLarge| self.too_large(method))?;
-            if let Some(outcome) = data.iter().find_map(|it| self.hear(id, it)) {
-                return result(&self.server, method, outcome, &self.masks);
+            if let Some(outcome) = data.iter().find_map(|it| self.hear(id, it, place)) {
+                return result(method, outcome, &self.ears);
             }
             if is_end {
                 return Err(self.unreachable_since(method, "the stream ended before the answer"));
@@ -365,7 +374,7 @@ impl Shared {
     }
 
     /// Hears messages, and returns the answer to a request if it is among them.
-    fn hear(self: &Arc<Self>, id: u64, bytes: &[u8]) -> Option<Outcome> {
+    fn hear(self: &Arc<Self>, id: u64, bytes: &[u8], place: Place<'_>) -> Option<Outcome> {
         let mut ours = None;
         for message in message::read(bytes) {
             match message {
@@ -377,22 +386,26 @@ impl Shared {
                         ours = Some(answer.outcome);
                     }
                 }
-                Message::Request { id, method } => {
-                    let answer = message::answer_to(&id, &method);
-                    if let Ok(permit) = self.answers.clone().try_acquire_owned() {
-                        self.send_aside(answer, Some(permit));
-                    } else {
-                        tracing::debug!(server = &*self.server, "it asks too much");
+                Message::Request { id, method, params } => {
+                    if let Some(answer) = self.ears.asked(id, method, params.as_deref(), place) {
+                        self.answer(answer);
                     }
                 }
-                Message::Notification { method } => {
-                    if method == "notifications/tools/list_changed" {
-                        self.changes.notify_one();
-                    }
+                Message::Notification { method, params } => {
+                    self.ears.hear(&method, params.as_deref(), place);
                 }
             }
         }
         ours
+    }
+
+    /// Sends an answer, unless too many are being sent.
+    fn answer(self: &Arc<Self>, answer: Vec<u8>) {
+        if let Ok(permit) = self.answers.clone().try_acquire_owned() {
+            self.send_aside(answer, Some(permit));
+        } else {
+            tracing::debug!(server = self.ears.server(), "it asks too much");
+        }
     }
 
     /// Sends what has no answer, and whose fate nobody waits for.
@@ -405,14 +418,14 @@ impl Shared {
         runtime.spawn(async move {
             let post = shared.post("a notification or an answer", message);
             if let Ok(Err(error)) = timeout(ASIDE, post).await {
-                tracing::debug!(server = &*shared.server, %error, "it was not told");
+                tracing::debug!(server = shared.ears.server(), %error, "it was not told");
             }
             drop(permit);
         });
     }
 
     fn over_error(&self, method: &str) -> UpstreamError {
-        let (server, method) = (self.server.to_string(), method.to_owned());
+        let (server, method) = (self.ears.server().to_owned(), method.to_owned());
         if self.lost.load(Ordering::Relaxed) {
             UpstreamError::SessionLost { server, method }
         } else {
@@ -421,13 +434,13 @@ impl Shared {
     }
 
     fn unreachable(&self, method: &str, error: &reqwest::Error) -> UpstreamError {
-        let reason = self.masks.beginning(&reason(error), SHOWN);
+        let reason = self.ears.masks().beginning(&reason(error), SHOWN);
         self.unreachable_since(method, &reason)
     }
 
     fn unreachable_since(&self, method: &str, reason: &str) -> UpstreamError {
         UpstreamError::Unreachable {
-            server: self.server.to_string(),
+            server: self.ears.server().to_owned(),
             origin: origin(&self.url),
             method: method.to_owned(),
             reason: reason.to_owned(),
@@ -436,7 +449,7 @@ impl Shared {
 
     fn malformed(&self, method: &str, what: String) -> UpstreamError {
         UpstreamError::Malformed {
-            server: self.server.to_string(),
+            server: self.ears.server().to_owned(),
             method: method.to_owned(),
             what,
         }
@@ -444,7 +457,7 @@ impl Shared {
 
     fn too_large(&self, method: &str) -> UpstreamError {
         UpstreamError::TooLarge {
-            server: self.server.to_string(),
+            server: self.ears.server().to_owned(),
             method: method.to_owned(),
             limit: self.limits.message,
         }

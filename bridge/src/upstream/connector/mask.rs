@@ -1,6 +1,7 @@
 //! Makes what a server says fit to be shown: printable, bounded, and without what it was given in confidence.
 
 use crate::secret::Secret;
+use serde_json::Value;
 use std::fmt;
 
 /// What is shown for a secret.
@@ -62,6 +63,24 @@ impl Masks {
         match shown.char_indices().nth(surplus) {
             Some((start, _)) if surplus > 0 => format!("…{}", &shown[start..]),
             _ => shown,
+        }
+    }
+
+    /// Masks all texts of a value, and what else may hold a secret.
+    pub(super) fn masked(&self, value: Value) -> Value {
+        if self.0.is_empty() {
+            return value;
+        }
+        match value {
+            Value::String(text) => Value::String(self.hide(text)),
+            Value::Array(items) => items.into_iter().map(|it| self.masked(it)).collect(),
+            Value::Object(members) => {
+                let members = members.into_iter();
+                let masked = members.map(|(name, it)| (self.hide(name), self.masked(it)));
+                Value::Object(masked.collect())
+            }
+            Value::Number(number) if self.0.contains(&number.to_string()) => MASK.into(),
+            Value::Number(_) | Value::Bool(_) | Value::Null => value,
         }
     }
 
@@ -132,6 +151,7 @@ fn is_invisible(letter: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn masks(secrets: &[&str]) -> Masks {
         let secrets: Vec<Secret> = secrets.iter().map(|it| Secret::new(*it)).collect();
@@ -144,6 +164,14 @@ mod tests {
         assert_eq!(masks.beginning("on sk-123456, on", 100), "on ***, on");
         assert_eq!(masks.beginning("<Bearer sk-123456>", 100), "<***>");
         assert_eq!(masks.beginning("sk-\u{7}123456", 100), "***");
+    }
+
+    #[test]
+    fn data_is_masked() {
+        let masks = masks(&["s3cr3t", "123456"]);
+        let data = json!({ "a s3cr3t": ["s3cr3t!", 123_456, 1, true, null] });
+        let masked = json!({ "a ***": ["***!", "***", 1, true, null] });
+        assert_eq!(masks.masked(data), masked);
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! JSON-RPC as servers write it: read with patience, written as it should be.
 
+use super::{meta::Meta, talk::Refusal};
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{IgnoredAny, SeqAccess, Visitor},
 };
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 use std::fmt;
 
-const METHOD_NOT_FOUND: i64 = -32601;
+pub(super) const METHOD_NOT_FOUND: i64 = -32601;
+pub(super) const INVALID_PARAMS: i64 = -32602;
 const INTERNAL_ERROR: i64 = -32603;
 /// How many messages of a batch are looked at.
 const LARGEST_BATCH: usize = 256;
@@ -16,8 +18,15 @@ const LARGEST_BATCH: usize = 256;
 #[derive(Debug)]
 pub(super) enum Message {
     Answer(Answer),
-    Request { id: Box<RawValue>, method: String },
-    Notification { method: String },
+    Request {
+        id: Box<RawValue>,
+        method: String,
+        params: Option<Box<RawValue>>,
+    },
+    Notification {
+        method: String,
+        params: Option<Box<RawValue>>,
+    },
 }
 
 #[derive(Debug)]
@@ -30,16 +39,17 @@ pub(super) struct Answer {
 #[derive(Debug)]
 pub(super) enum Outcome {
     Done(Box<RawValue>),
-    Refused(Refusal),
+    Refused(Failure),
     /// Neither a result nor an error.
     Nothing,
 }
 
 /// An error as the server wrote it.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct Failure {
     pub(super) code: i64,
     pub(super) message: String,
+    pub(super) data: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
@@ -48,6 +58,8 @@ struct Wire<'a> {
     id: Option<&'a RawValue>,
     #[serde(default)]
     method: Option<String>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -80,15 +92,17 @@ fn one(text: &str) -> Option<Message> {
         return None;
     }
     let wire: Wire<'_> = serde_json::from_str(text).ok()?;
+    let params = wire.params.map(ToOwned::to_owned);
     match (wire.method, wire.id) {
         (Some(method), Some(id)) => Some(Message::Request {
             id: id.to_owned(),
             method,
+            params,
         }),
-        (Some(method), None) => Some(Message::Notification { method }),
+        (Some(method), None) => Some(Message::Notification { method, params }),
         (None, id) => {
             let outcome = match (wire.error, wire.result) {
-                (Some(error), _) => Outcome::Refused(refusal(error)),
+                (Some(error), _) => Outcome::Refused(failure(error)),
                 (None, Some(result)) => Outcome::Done(result.to_owned()),
                 (None, None) => Outcome::Nothing,
             };
@@ -113,13 +127,15 @@ pub(super) fn number(id: &str) -> Option<u64> {
     whole.parse().ok()
 }
 
-fn refusal(error: &RawValue) -> Refusal {
+fn failure(error: &RawValue) -> Failure {
     #[derive(Deserialize)]
     struct Error<'a> {
         #[serde(borrow, default)]
         code: Option<&'a RawValue>,
         #[serde(borrow, default)]
         message: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        data: Option<&'a RawValue>,
     }
 
     let text = |value: &RawValue| {
@@ -127,13 +143,15 @@ fn refusal(error: &RawValue) -> Refusal {
     };
     let object = error.get().starts_with('{');
     match serde_json::from_str::<Error<'_>>(error.get()) {
-        Ok(it) if object => Refusal {
+        Ok(it) if object => Failure {
             code: it.code.map_or(INTERNAL_ERROR, |it| code(it.get())),
             message: it.message.map_or_else(|| text(error), text),
+            data: it.data.map(ToOwned::to_owned),
         },
-        _ => Refusal {
+        _ => Failure {
             code: INTERNAL_ERROR,
             message: text(error),
+            data: None,
         },
     }
 }
@@ -175,29 +193,32 @@ impl<'de: 'a, 'a> Deserialize<'de> for Batch<'a> {
     }
 }
 
-/// Writes a request.
+/// Writes a request. Its parameters are an object or nothing, into which `_meta` is put if there is one.
 pub(super) fn request(
     id: u64,
     method: &str,
     params: &impl Serialize,
+    meta: Option<&Meta<'_>>,
 ) -> Result<Vec<u8>, serde_json::Error> {
-    #[derive(Serialize)]
-    struct Request<'a, P> {
-        jsonrpc: &'static str,
-        id: u64,
-        method: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        params: Option<P>,
-    }
-
-    // `null` is no value that `params` may have.
     let params = serde_json::value::to_raw_value(params)?;
-    serde_json::to_vec(&Request {
-        jsonrpc: "2.0",
-        id,
-        method,
-        params: Some(params).filter(|it| it.get() != "null"),
-    })
+    // `null` is no value that `params` may have.
+    let params = Some(params.get()).filter(|it| *it != "null");
+    let mut text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"#).into_bytes();
+    serde_json::to_writer(&mut text, method)?;
+    if let Some(meta) = meta {
+        let members = params.map_or("}", |it| it.strip_prefix('{').unwrap_or("}"));
+        text.extend_from_slice(br#","params":{"_meta":"#);
+        serde_json::to_writer(&mut text, meta)?;
+        if !members.trim_start().starts_with('}') {
+            text.push(b',');
+        }
+        text.extend_from_slice(members.as_bytes());
+    } else if let Some(params) = params {
+        text.extend_from_slice(br#","params":"#);
+        text.extend_from_slice(params.as_bytes());
+    }
+    text.push(b'}');
+    Ok(text)
 }
 
 pub(super) fn initialized() -> Vec<u8> {
@@ -211,17 +232,15 @@ pub(super) fn cancelled(id: u64) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Writes our answer to a request of the server. We have no roots, and nothing else that a server could ask for.
-pub(super) fn answer_to(id: &RawValue, method: &str) -> Vec<u8> {
-    let outcome = match method {
-        "ping" => r#""result":{}"#.to_owned(),
-        "roots/list" => r#""result":{"roots":[]}"#.to_owned(),
-        _ => format!(
-            r#""error":{{"code":{METHOD_NOT_FOUND},"message":"this client can't do what was asked"}}"#
-        ),
+/// Writes our answer to a request of the server.
+pub(super) fn answer(id: &RawValue, outcome: &Result<Value, Refusal>) -> Vec<u8> {
+    let outcome = match outcome {
+        Ok(result) => format!(r#""result":{result}"#),
+        Err(Refusal { code, message }) => {
+            let message = Value::from(message.as_str());
+            format!(r#""error":{{"code":{code},"message":{message}}}"#)
+        }
     };
-    // A line ends a message, and an id may be any JSON.
-    let id = id.get().replace(['\n', '\r'], " ");
     format!(r#"{{"jsonrpc":"2.0","id":{id},{outcome}}}"#).into_bytes()
 }
 
@@ -239,8 +258,8 @@ mod tests {
                     Outcome::Refused(it) => format!("{id:?} refused {} {}", it.code, it.message),
                     Outcome::Nothing => format!("{id:?} nothing"),
                 },
-                Message::Request { id, method } => format!("{id} asks {method}"),
-                Message::Notification { method } => format!("says {method}"),
+                Message::Request { id, method, .. } => format!("{id} asks {method}"),
+                Message::Notification { method, .. } => format!("says {method}"),
             })
             .collect();
         expect.assert_eq(&lines.join("\n"));
@@ -328,12 +347,21 @@ mod tests {
     }
 
     #[test]
-    fn our_answers_are_one_line() {
-        let id = RawValue::from_string("[1,\n2]".to_owned()).expect("it is JSON");
-        let answer = String::from_utf8(answer_to(&id, "roots/list")).expect("it is UTF-8");
-        assert_eq!(
-            answer,
-            r#"{"jsonrpc":"2.0","id":[1, 2],"result":{"roots":[]}}"#
-        );
+    fn meta_is_put_into_the_parameters() {
+        let rest = serde_json::Map::new();
+        let meta = Meta {
+            token: Some(7),
+            rest: &rest,
+            said: None,
+        };
+        let write = |params: &str| {
+            let params = RawValue::from_string(params.to_owned()).expect("it is JSON");
+            let text = request(7, "a", &params, Some(&meta)).expect("it can be written");
+            String::from_utf8(text).expect("it is UTF-8")
+        };
+        let start = r#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"_meta":{"progressToken":7}"#;
+        assert_eq!(write("null"), format!("{start}}}}}"));
+        assert_eq!(write("{ }"), format!("{start} }}}}"));
+        assert_eq!(write(r#"{"n":1.0}"#), format!(r#"{start},"n":1.0}}}}"#));
     }
 }

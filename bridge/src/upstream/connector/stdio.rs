@@ -2,8 +2,10 @@
 
 use super::{
     Limits, UpstreamError,
+    ears::{Ears, Place},
     error::result,
     lines::{self, Line},
+    link::Outgoing,
     mask::Masks,
     message::{self, Message},
     process::{Process, how_it_ended},
@@ -24,7 +26,7 @@ use std::{
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     process::{ChildStderr, ChildStdin, ChildStdout, Command},
-    sync::{Notify, mpsc},
+    sync::mpsc,
     task::JoinSet,
     time::{sleep, timeout},
 };
@@ -85,7 +87,7 @@ pub(super) struct Start<'a> {
 pub(super) struct Program {
     server: Arc<str>,
     limits: Limits,
-    masks: Arc<Masks>,
+    ears: Arc<Ears>,
     waiting: Arc<Waiting>,
     tail: Arc<Tail>,
     queue: mpsc::Sender<Vec<u8>>,
@@ -99,7 +101,6 @@ impl Program {
         server: &Arc<str>,
         start: &Start<'_>,
         limits: Limits,
-        changes: Arc<Notify>,
     ) -> Result<Self, UpstreamError> {
         let not_started = |reason| UpstreamError::NotStarted {
             server: server.to_string(),
@@ -129,7 +130,7 @@ impl Program {
         let program = Self {
             server: server.clone(),
             limits,
-            masks: Arc::new(Masks::new(start.environment.values())),
+            ears: Arc::new(Ears::new(server, Masks::new(start.environment.values()))),
             waiting: Arc::new(Waiting::new()),
             tail: Arc::default(),
             queue: queue.clone(),
@@ -142,13 +143,11 @@ impl Program {
         let mut streams = JoinSet::new();
         streams.spawn(write(input, queued, stop, deaf.clone().drop_guard()));
         let reader = Reader {
-            server: server.clone(),
             limit: limits.message,
-            masks: program.masks.clone(),
+            ears: program.ears.clone(),
             waiting: program.waiting.clone(),
             tail: program.tail.clone(),
             queue,
-            changes,
         };
         streams.spawn(reader.read(output, mute.clone().drop_guard()));
         streams.spawn(listen(errors, program.tail.clone()));
@@ -158,7 +157,7 @@ impl Program {
             deaf,
             mute,
             stop: program.stop.clone(),
-            masks: program.masks.clone(),
+            ears: program.ears.clone(),
             waiting: program.waiting.clone(),
             tail: program.tail.clone(),
             ended: program.ended.clone().drop_guard(),
@@ -170,10 +169,9 @@ impl Program {
     /// Sends a request and waits for its answer. If nobody waits any longer, the program is told.
     pub(super) async fn exchange(
         &self,
-        id: u64,
-        method: &str,
-        message: Vec<u8>,
+        outgoing: Outgoing<'_>,
     ) -> Result<Box<RawValue>, UpstreamError> {
+        let Outgoing { id, method, body } = outgoing;
         let mut answer = match self.waiting.enter(id) {
             Ok(answer) => answer,
             Err(ending) => return Err(self.ended_error(method, ending)),
@@ -181,20 +179,19 @@ impl Program {
         let mut unanswered = Unanswered {
             program: self,
             id,
-            // A server can't be told to cancel this one.
             may_be_cancelled: false,
         };
         let queued = tokio::select! {
-            queued = self.queue.send(as_line(message)) => queued.is_ok(),
+            queued = self.queue.send(as_line(body)) => queued.is_ok(),
             // It ended while there was no room in the queue.
             () = self.ended.cancelled() => false,
         };
-        unanswered.may_be_cancelled = queued && method != "initialize";
+        unanswered.may_be_cancelled = queued && is_cancellable(method);
         // Where it was not queued, the end of the program is the answer.
         let reply = (&mut answer).await;
         unanswered.may_be_cancelled = false;
         match reply {
-            Ok(Reply::Answered(outcome)) => result(&self.server, method, outcome, &self.masks),
+            Ok(Reply::Answered(outcome)) => result(method, outcome, &self.ears),
             Ok(Reply::TooLong) => Err(UpstreamError::TooLarge {
                 server: self.server.to_string(),
                 method: method.to_owned(),
@@ -210,12 +207,19 @@ impl Program {
         let _ = self.queue.send(as_line(message)).await;
     }
 
-    pub(super) fn masks(&self) -> &Masks {
-        &self.masks
+    /// Says what gets no answer, unless the program doesn't read what it is told.
+    pub(super) fn tell(&self, message: Vec<u8>) {
+        if self.queue.try_send(as_line(message)).is_err() {
+            tracing::debug!(server = &*self.server, "it doesn't read our answers");
+        }
+    }
+
+    pub(super) fn ears(&self) -> &Ears {
+        &self.ears
     }
 
     pub(super) fn said(&self) -> String {
-        self.tail.shown(&self.masks)
+        self.tail.shown(self.ears.masks())
     }
 
     /// Resolves when the program has ended.
@@ -248,6 +252,11 @@ impl Program {
     }
 }
 
+/// Says whether a server can be told to cancel a request: not one that opens the connection.
+pub(super) fn is_cancellable(method: &str) -> bool {
+    !matches!(method, "initialize" | "server/discover")
+}
+
 /// A request without an answer, which is taken back if it is dropped.
 struct Unanswered<'a> {
     program: &'a Program,
@@ -268,8 +277,13 @@ impl Drop for Unanswered<'_> {
     }
 }
 
-/// Makes a line of a message.
+/// Makes a line of a message. Between texts, an end of a line is mere space; within one, it is escaped.
 fn as_line(mut message: Vec<u8>) -> Vec<u8> {
+    for byte in &mut message {
+        if matches!(byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
     message.push(b'\n');
     message
 }
@@ -367,13 +381,11 @@ async fn listen(mut errors: ChildStderr, tail: Arc<Tail>) {
 
 /// Reads what a program says.
 struct Reader {
-    server: Arc<str>,
     limit: usize,
-    masks: Arc<Masks>,
+    ears: Arc<Ears>,
     waiting: Arc<Waiting>,
     tail: Arc<Tail>,
     queue: mpsc::Sender<Vec<u8>>,
-    changes: Arc<Notify>,
 }
 
 impl Reader {
@@ -384,7 +396,7 @@ impl Reader {
                 Line::Whole(line) => self.hear(&line),
                 Line::TooLong(id) => {
                     let known = id.is_some_and(|id| self.waiting.reply(id, Reply::TooLong));
-                    tracing::debug!(server = &*self.server, known, "a line is too long");
+                    tracing::debug!(server = self.ears.server(), known, "a line is too long");
                 }
             }
         }
@@ -393,38 +405,38 @@ impl Reader {
     fn hear(&self, line: &[u8]) {
         let messages = message::read(line);
         if messages.is_empty() && !line.trim_ascii().is_empty() {
-            // Many programs say here, and not where errors belong, why they won't run.
-            self.tail.push(line);
-            self.tail.push(b"\n");
-            tracing::debug!(
-                server = &*self.server,
-                text = self
-                    .masks
-                    .beginning(&String::from_utf8_lossy(line), LONGEST_NOISE),
-                "a line is no message"
-            );
+            self.hear_noise(line);
         }
         for message in messages {
             match message {
                 Message::Answer(answer) => {
                     let id = answer.id;
                     if !self.waiting.answer(answer) {
-                        tracing::debug!(server = &*self.server, ?id, "nobody waits for an answer");
+                        let server = self.ears.server();
+                        tracing::debug!(server, ?id, "nobody waits for an answer");
                     }
                 }
-                Message::Request { id, method } => {
-                    let answer = message::answer_to(&id, &method);
-                    if self.queue.try_send(as_line(answer)).is_err() {
-                        tracing::debug!(server = &*self.server, "it doesn't read our answers");
+                Message::Request { id, method, params } => {
+                    let answer = self.ears.asked(id, method, params.as_deref(), Place::Open);
+                    if answer.is_some_and(|it| self.queue.try_send(as_line(it)).is_err()) {
+                        let server = self.ears.server();
+                        tracing::debug!(server, "it doesn't read our answers");
                     }
                 }
-                Message::Notification { method } => {
-                    if method == "notifications/tools/list_changed" {
-                        self.changes.notify_one();
-                    }
+                Message::Notification { method, params } => {
+                    self.ears.hear(&method, params.as_deref(), Place::Open);
                 }
             }
         }
+    }
+
+    /// Keeps what is no message: many programs say here, and not where errors belong, why they won't run.
+    fn hear_noise(&self, line: &[u8]) {
+        self.tail.push(line);
+        self.tail.push(b"\n");
+        let text = String::from_utf8_lossy(line);
+        let text = self.ears.masks().beginning(&text, LONGEST_NOISE);
+        tracing::debug!(server = self.ears.server(), text, "a line is no message");
     }
 }
 
@@ -437,7 +449,7 @@ struct Supervisor {
     /// Cancelled when the program says nothing any more.
     mute: CancellationToken,
     stop: CancellationToken,
-    masks: Arc<Masks>,
+    ears: Arc<Ears>,
     waiting: Arc<Waiting>,
     tail: Arc<Tail>,
     ended: DropGuard,
@@ -466,7 +478,7 @@ impl Supervisor {
         self.waiting.end(&match how {
             Some(how) => Ending::Ended {
                 how,
-                said: self.tail.shown(&self.masks),
+                said: self.tail.shown(self.ears.masks()),
             },
             None => Ending::Closed,
         });
@@ -479,5 +491,15 @@ impl Supervisor {
             Some(status) => how_it_ended(status),
             None => otherwise.to_owned(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_one_line() {
+        assert_eq!(as_line(b"[1,\r\n2]".to_vec()), b"[1,  2]\n");
     }
 }

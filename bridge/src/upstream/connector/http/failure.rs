@@ -4,17 +4,14 @@ use super::{LONGEST_FAILURE, LONGEST_HEADER, SHOWN, Shared};
 use crate::upstream::connector::{
     UpstreamError,
     clients::origin,
-    error::result,
-    message::{self, Message, Outcome, Refusal},
+    error::refused,
+    message::{self, Failure, INVALID_PARAMS, METHOD_NOT_FOUND, Message, Outcome},
 };
 use reqwest::{
     Response, StatusCode,
     header::{LOCATION, WWW_AUTHENTICATE},
 };
 use std::sync::atomic::Ordering;
-
-const METHOD_NOT_FOUND: i64 = -32601;
-const INVALID_PARAMS: i64 = -32602;
 
 impl Shared {
     /// Lets success pass, and says what another status means.
@@ -31,7 +28,7 @@ impl Shared {
             let challenge = response.headers().get(WWW_AUTHENTICATE);
             let challenge = challenge.map(|it| String::from_utf8_lossy(it.as_bytes()));
             return Err(UpstreamError::Unauthorized {
-                server: self.server.to_string(),
+                server: self.ears.server().to_owned(),
                 method: method.to_owned(),
                 status: status.as_u16(),
                 challenge: challenge.map(|it| self.given.beginning(&it, LONGEST_HEADER)),
@@ -39,32 +36,28 @@ impl Shared {
         }
         let body = read_up_to(&mut response, LONGEST_FAILURE).await;
         let text = String::from_utf8_lossy(&body);
-        let refusal = message::read(&body).into_iter().find_map(|it| match it {
+        let failure = message::read(&body).into_iter().find_map(|it| match it {
             Message::Answer(answer) => match answer.outcome {
-                Outcome::Refused(refusal) => Some(refusal),
+                Outcome::Refused(failure) => Some(failure),
                 Outcome::Done(_) | Outcome::Nothing => None,
             },
             Message::Request { .. } | Message::Notification { .. } => None,
         });
-        if self.session.get().is_some() && means_lost(status, &text, refusal.as_ref()) {
+        if self.session.get().is_some() && means_lost(status, &text, failure.as_ref()) {
             self.lost.store(true, Ordering::Relaxed);
             self.over.cancel();
             return Err(self.over_error(method));
         }
-        if let Some(refusal) = refusal {
-            let refused = Outcome::Refused(refusal);
-            return Err(match result(&self.server, method, refused, &self.masks) {
-                Err(error) => error,
-                Ok(_) => self.malformed(method, format!("status {status}")),
-            });
+        if let Some(failure) = failure {
+            return Err(refused(method, &failure, &self.ears));
         }
         let body = if status.is_redirection() {
             self.where_to(&response)
         } else {
-            self.masks.beginning(&text, SHOWN)
+            self.ears.masks().beginning(&text, SHOWN)
         };
         Err(UpstreamError::Status {
-            server: self.server.to_string(),
+            server: self.ears.server().to_owned(),
             method: method.to_owned(),
             status: status.as_u16(),
             body,
@@ -80,7 +73,7 @@ impl Shared {
                 "it has moved on the same host; check the path of its URL".to_owned()
             }
             Some(Ok(url)) => {
-                let there = self.masks.beginning(&origin(&url), SHOWN);
+                let there = self.ears.masks().beginning(&origin(&url), SHOWN);
                 format!("it has moved to {there}; if that is right, use its URL there")
             }
             _ => "it has moved, and does not say where".to_owned(),
@@ -89,8 +82,8 @@ impl Shared {
 }
 
 /// Says whether a failure means that the server doesn't know the session. Servers have many ways to say so.
-fn means_lost(status: StatusCode, body: &str, refusal: Option<&Refusal>) -> bool {
-    let code = refusal.map(|it| it.code);
+fn means_lost(status: StatusCode, body: &str, failure: Option<&Failure>) -> bool {
+    let code = failure.map(|it| it.code);
     match status {
         StatusCode::NOT_FOUND => code != Some(METHOD_NOT_FOUND),
         StatusCode::GONE => true,

@@ -1,7 +1,7 @@
 //! What a server says between requests.
 
 use super::{Shared, is_stream};
-use crate::upstream::connector::sse::Events;
+use crate::upstream::connector::{ears::Place, sse::Events};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep};
@@ -54,14 +54,14 @@ impl Shared {
         }
         if is_again {
             // What changed in between, nobody has told.
-            self.changes.notify_one();
+            self.ears.bulletin().tell_of_gap();
         }
         let mut events = Events::new(self.limits.message);
         while let Ok(Some(chunk)) = response.chunk().await {
             let Ok(data) = events.feed(&chunk) else { break };
             for data in data {
                 // No request has the id 0, so that nothing here is an answer.
-                self.hear(0, &data);
+                self.hear(0, &data, Place::Open);
             }
         }
         News::Ended {

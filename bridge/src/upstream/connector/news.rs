@@ -1,0 +1,97 @@
+//! What has changed with a server since somebody asked.
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+use tokio::sync::Notify;
+
+/// How much is kept that nobody has asked for.
+const MOST: usize = 1024;
+/// How long the address of a resource may be.
+const LONGEST_URI: usize = 4096;
+
+/// What a server says that has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// The list of tools.
+    Tools,
+    /// The list of prompts.
+    Prompts,
+    /// The lists of resources and their templates.
+    Resources,
+    /// The resource of this address, or one below it.
+    Updated(String),
+}
+
+/// News that nobody has asked for yet, each once.
+#[derive(Debug, Default)]
+pub(super) struct Bulletin {
+    kept: Mutex<VecDeque<News>>,
+    told: Notify,
+    /// What the server will tell of.
+    watched: Mutex<Vec<News>>,
+}
+
+impl Bulletin {
+    pub(super) fn tell(&self, news: News) {
+        let is_update = matches!(&news, News::Updated(_));
+        if matches!(&news, News::Updated(uri) if uri.len() > LONGEST_URI) {
+            return;
+        }
+        {
+            let mut kept = locked(&self.kept);
+            // Lists always have a place: there are three of them.
+            let is_full = is_update && kept.len() >= MOST;
+            if is_full || kept.contains(&news) {
+                return;
+            }
+            kept.push_back(news);
+        }
+        self.told.notify_one();
+    }
+
+    /// Tells of all that could have been missed while nobody could tell.
+    pub(super) fn tell_of_gap(&self) {
+        for news in self.watched() {
+            self.tell(news);
+        }
+    }
+
+    /// Waits until there is something new.
+    pub(super) async fn next(&self) -> News {
+        loop {
+            let first = locked(&self.kept).pop_front();
+            match first {
+                Some(news) => return news,
+                None => self.told.notified().await,
+            }
+        }
+    }
+
+    /// Says whether this is new, and is watched from now on.
+    pub(super) fn watch(&self, news: News) -> bool {
+        let mut watched = locked(&self.watched);
+        let is_new = !watched.contains(&news);
+        if is_new {
+            watched.push(news);
+        }
+        is_new
+    }
+
+    /// Says whether this was watched, and is so no longer.
+    pub(super) fn unwatch(&self, news: &News) -> bool {
+        let mut watched = locked(&self.watched);
+        let before = watched.len();
+        watched.retain(|it| it != news);
+        watched.len() < before
+    }
+
+    pub(super) fn watched(&self) -> Vec<News> {
+        locked(&self.watched).clone()
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
