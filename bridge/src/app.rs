@@ -17,12 +17,19 @@ use crate::{
 use axum::{Router, serve::ListenerExt};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt as _;
-use std::{collections::BTreeMap, io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    net::SocketAddr,
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tool_runtime::{
-    Caller, Dispatcher, Environment, Limits, Provider, Registry, RegistryError, Selection,
+    Caller, Change, Dispatcher, Environment, Limits, Provider, Registry, RegistryError, Selection,
     SelectionError, ServerSelection, Streams,
 };
 
@@ -40,6 +47,9 @@ const LONGEST_CALL: Duration = Duration::from_hours(1);
 
 /// How many bytes a message of an external server may have.
 const MESSAGE: usize = 16 * 1024 * 1024;
+
+/// How often a bridge looks for connections that nobody needs.
+const REST: Duration = Duration::from_mins(1);
 
 /// How often a bridge looks for what was switched on and off.
 const LOOK: Duration = Duration::from_secs(1);
@@ -362,15 +372,29 @@ async fn follow(dispatcher: Arc<Dispatcher>, mut followed: Followed, stop: Cance
     let asked = upstreams.clone();
     tokio::spawn(async move { asked.list_new().await });
     let mut looks = tokio::time::interval(LOOK);
+    let mut rests = tokio::time::interval(REST);
     loop {
         tokio::select! {
             () = stop.cancelled() => break,
-            () = upstreams.changed() => dispatcher.renew(),
+            changes = upstreams.changed() => take_up(&dispatcher, changes),
+            _ = rests.tick() => upstreams.rest().await,
             _ = looks.tick() => {
                 if let Err(error) = followed.look(&dispatcher).await {
                     tracing::warn!(%error, "can't take up what was switched, added or removed");
                 }
             }
+        }
+    }
+}
+
+/// Takes up what has changed with external servers.
+fn take_up(dispatcher: &Dispatcher, changes: BTreeSet<Change>) {
+    if changes.contains(&Change::Tools) {
+        dispatcher.renew();
+    }
+    for change in changes {
+        if matches!(change, Change::Resource(_)) {
+            dispatcher.changes().tell(change);
         }
     }
 }

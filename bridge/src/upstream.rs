@@ -2,56 +2,58 @@
 
 mod connector;
 mod entry;
+mod failure;
+mod health;
 mod items;
+mod lists;
+mod relay;
+mod server;
 
 pub use connector::{
     Address, Client, Connector, ConnectorError, Era, Limits, Listener, News, Opening, Refusal,
     Talk, UpstreamError,
 };
 pub use entry::{Entry, EntryError};
+pub use failure::ExternalError;
 
 use crate::{
     credentials::Vault,
-    store::{DatabaseError, ExternalServer, Store, now},
+    store::{ExternalServer, Store, now},
 };
-use items::{Listed, Promise};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, value::RawValue};
+use failure::Failure;
+use items::Promise;
+use lists::Heard;
+use relay::{Params, Relay, WaitingCalls, texts};
+use serde::Serialize;
+use serde_json::{Map, Value, json, value::RawValue};
+use server::{Upstream, Use};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt,
     pin::Pin,
     sync::{
-        Arc, PoisonError, RwLock, RwLockReadGuard,
+        Arc, Mutex, PoisonError, RwLock, RwLockReadGuard,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
-use thiserror::Error;
 use tokio::{
-    sync::{Mutex, Notify},
+    sync::Notify,
     task::JoinHandle,
-    time::{Instant, timeout},
+    time::{sleep, timeout},
 };
 use tool_runtime::{
-    ArgumentError, Arguments, BoxFuture, Context, Message, Output, Prompt, Provider, Resource,
-    Server, Tool, ToolError, Unavailable,
+    ArgumentError, Arguments, BoxFuture, Change, Completion, Context, Fillable, Message, Output,
+    Prompt, Provider, Resource, Server, Tool, ToolError, Typed,
 };
 
-/// How long a list of tools is good that the server doesn't say has changed.
-const LISTED: Duration = Duration::from_mins(10);
-
-/// How long a server that says that its tools have changed may go on changing them.
+/// How long a server that says that its lists have changed may go on changing them.
 const SETTLED: Duration = Duration::from_millis(500);
 
-/// How long all pages of a list may take.
+/// How long all pages of all lists may take.
 const LISTING: Duration = Duration::from_mins(2);
 
-/// How many bytes all pages of a list may have.
-const MOST_BYTES: usize = 16 * 1024 * 1024;
-
-/// How many pages a list of tools may have.
-const MOST_PAGES: usize = 100;
+/// How long to wait before a server that has failed is asked once more for the same call.
+const ONCE_MORE: Duration = Duration::from_millis(500);
 
 /// All external servers. Clones are the same.
 #[derive(Clone, Debug)]
@@ -62,65 +64,12 @@ struct Shared {
     store: Store,
     connector: Connector,
     all: RwLock<BTreeMap<String, Arc<Upstream>>>,
-    /// Told when what they offer has changed.
+    /// What has changed since somebody asked.
+    changes: Mutex<BTreeSet<Change>>,
     changed: Notify,
+    waiting: WaitingCalls,
     /// Whether no connection is started any more.
     is_closed: AtomicBool,
-}
-
-/// One external server.
-struct Upstream {
-    stored: ExternalServer,
-    /// How it is reached, or why it can't be.
-    entry: Result<Entry, String>,
-    offered: RwLock<Arc<Server>>,
-    notes: RwLock<Vec<String>>,
-    /// The list that it offers, as it came.
-    heard: RwLock<Option<String>>,
-    client: Mutex<Option<Client>>,
-    /// Whether it was removed, or replaced by another of its name.
-    is_gone: AtomicBool,
-    listed_at: RwLock<Option<Instant>>,
-}
-
-impl fmt::Debug for Upstream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Upstream({})", self.stored.name)
-    }
-}
-
-/// Why it isn't known what an external server offers.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ListError {
-    /// There is no such server.
-    #[error("there is no external server `{name}`")]
-    NoServer {
-        /// The name.
-        name: String,
-    },
-    /// It can't be reached, or refuses.
-    #[error(transparent)]
-    Upstream(#[from] UpstreamError),
-    /// Its secrets can't be opened.
-    #[error("{0}")]
-    Entry(String),
-    /// What it lists is no list of tools.
-    #[error("`{name}` gives no list of tools that can be read: {reason}")]
-    Unreadable {
-        /// The server.
-        name: String,
-        /// Why.
-        reason: String,
-    },
-    /// The list can't be kept.
-    #[error("can't keep what `{name}` has listed")]
-    Keep {
-        /// The server.
-        name: String,
-        /// Why.
-        source: DatabaseError,
-    },
 }
 
 impl Upstreams {
@@ -130,7 +79,9 @@ impl Upstreams {
             store,
             connector,
             all: RwLock::default(),
+            changes: Mutex::default(),
             changed: Notify::new(),
+            waiting: WaitingCalls::default(),
             is_closed: AtomicBool::new(false),
         }))
     }
@@ -177,12 +128,20 @@ impl Upstreams {
     }
 
     /// Asks a server what it offers, and keeps it; returns what had to be changed or left out of it.
-    pub async fn list(&self, name: &str) -> Result<Vec<String>, ListError> {
+    pub async fn list(&self, name: &str) -> Result<Vec<String>, ExternalError> {
         let upstream = self.find(name);
-        let upstream = upstream.ok_or_else(|| ListError::NoServer {
+        let upstream = upstream.ok_or_else(|| ExternalError::NoServer {
             name: name.to_owned(),
         })?;
         self.list_of(&upstream).await
+    }
+
+    /// Ends what nobody has needed for long.
+    pub async fn rest(&self) {
+        self.0.waiting.sweep();
+        for upstream in self.all() {
+            upstream.rest().await;
+        }
     }
 
     /// Asks a server beside whatever else goes on.
@@ -196,92 +155,141 @@ impl Upstreams {
         tokio::spawn(list)
     }
 
-    /// Asks a server again each time that it says that its tools have changed, as long as a connection lasts.
+    /// Hears what a server says that has changed, as long as a connection lasts.
     fn watch(&self, upstream: &Arc<Upstream>, client: Client) {
         let (all, upstream) = (self.clone(), upstream.clone());
         tokio::spawn(async move {
-            loop {
-                tokio::select! {
-                    () = client.closed() => return,
-                    news = client.news() => if news != News::Tools { continue },
+            for uri in upstream.watched() {
+                if let Err(error) = client.subscribe(&uri).await {
+                    tracing::debug!(%error, "a resource can't be watched");
                 }
-                // A server that says so all the time is asked now and then.
-                tokio::time::sleep(SETTLED).await;
-                let _ = all.list_beside(upstream.clone()).await;
+            }
+            loop {
+                let news = tokio::select! {
+                    () = client.closed() => return upstream.forget(&client),
+                    news = client.news() => news,
+                };
+                match news {
+                    News::Updated(uri) => all.tell(Change::Resource(uri)),
+                    News::Tools | News::Prompts | News::Resources => {
+                        // A server that says so all the time is asked now and then.
+                        sleep(SETTLED).await;
+                        let _ = all.list_beside(upstream.clone()).await;
+                    }
+                }
             }
         });
     }
 
-    /// Returns the connection to a server; starts one if there is none.
-    async fn client(&self, upstream: &Arc<Upstream>) -> Result<Client, ListError> {
-        if self.0.is_closed.load(Ordering::Relaxed) {
-            return Err(ListError::Entry("the bridge is stopping".to_owned()));
-        }
-        let (client, is_new) = upstream.client(&self.0.connector).await?;
-        if is_new {
-            self.watch(upstream, client.clone());
-        }
-        Ok(client)
-    }
-
-    /// Calls a tool. A call that the server has not taken is made again on a new connection; one that may have been
-    /// taken only if its tool says that this does no harm.
-    async fn call_on(
+    /// Returns a connection on which callers can be asked this; starts one if there is none.
+    async fn open(
         &self,
         upstream: &Arc<Upstream>,
-        call: &Call<'_>,
-        may_be_repeated: bool,
-        promise: Promise,
-    ) -> Result<Output, ToolError> {
-        let client = self.client(upstream).await?;
-        let answered = match client.request("tools/call", call).await {
-            Err(error) if error.is_lost() && (may_be_repeated || error.was_not_taken()) => {
-                upstream.forget(&client).await;
-                let client = self.client(upstream).await?;
-                client.request("tools/call", call).await
-            }
-            answered => answered,
-        };
-        items::output(&answered?, promise)
+        capabilities: &Map<String, Value>,
+    ) -> Result<Use, ExternalError> {
+        if self.0.is_closed.load(Ordering::Relaxed) {
+            return Err(ExternalError::Entry("the bridge is stopping".to_owned()));
+        }
+        let opened = upstream.open(&self.0.connector, capabilities).await;
+        let (used, is_new) = opened.inspect_err(|error| self.is_down(upstream, error))?;
+        if is_new {
+            self.watch(upstream, used.client().clone());
+        }
+        Ok(used)
     }
 
-    async fn list_of(&self, upstream: &Arc<Upstream>) -> Result<Vec<String>, ListError> {
-        let listed = match self.client(upstream).await {
-            Ok(client) => match timeout(LISTING, upstream.listed(&client)).await {
-                Ok(listed) => listed,
-                Err(_) => Err(ListError::Unreadable {
-                    name: upstream.stored.name.clone(),
+    fn is_down(&self, upstream: &Upstream, error: &ExternalError) {
+        if upstream.is_down(error) {
+            self.tell_of_lists();
+        }
+    }
+
+    /// Makes a request on behalf of a caller. One that the server has not taken is made again on a new connection; one
+    /// that may have been taken only if that does no harm.
+    async fn relay(
+        &self,
+        upstream: &Arc<Upstream>,
+        method: &'static str,
+        params: &Params,
+        may_be_repeated: bool,
+        context: &Context,
+    ) -> Result<Box<RawValue>, Failure> {
+        let mut is_first = true;
+        loop {
+            let capabilities = context.client.capabilities();
+            let used = self.open(upstream, &capabilities).await?;
+            let trial = upstream.admit()?;
+            let relay = Relay {
+                server: upstream.name(),
+                client: used.client(),
+                waiting: &self.0.waiting,
+                method,
+                params: params.clone(),
+                headers: Vec::new(),
+                context,
+            };
+            let error = match relay.run().await {
+                Err(Failure::External(ExternalError::Upstream(error))) => error,
+                other => {
+                    trial.worked();
+                    return other;
+                }
+            };
+            server::report::<()>(trial, Err(&error));
+            let is_lost = failure::is_lost(&error);
+            if is_lost {
+                upstream.forget(used.client());
+            }
+            let is_untaken = failure::was_not_taken(&error);
+            let again = is_lost && (may_be_repeated || is_untaken)
+                || failure::is_of_server(&error) && may_be_repeated;
+            if !(is_first && again) {
+                let error = ExternalError::Upstream(error);
+                self.is_down(upstream, &error);
+                return Err(Failure::External(error));
+            }
+            is_first = false;
+            if !is_lost {
+                sleep(ONCE_MORE).await;
+            }
+        }
+    }
+
+    async fn list_of(&self, upstream: &Arc<Upstream>) -> Result<Vec<String>, ExternalError> {
+        let name = upstream.name();
+        let heard = match self.open(upstream, &Map::new()).await {
+            Ok(used) => match timeout(LISTING, Heard::of(name, used.client())).await {
+                Ok(heard) => heard,
+                Err(_) => Err(ExternalError::Unreadable {
+                    name: name.to_owned(),
                     reason: format!("it takes longer than {LISTING:?}"),
                 }),
             },
             Err(error) => Err(error),
         };
-        let listed = match listed {
-            Ok(listed) => listed,
-            Err(error) => {
-                upstream.is_down(&error);
-                self.0.changed.notify_one();
-                return Err(error);
-            }
-        };
+        let heard = heard.inspect_err(|error| self.is_down(upstream, error))?;
+        upstream.is_listed();
         // A server that is still loading may list nothing at first.
-        if listed.is_empty() && upstream.server().tools.is_empty() {
-            upstream.is_unavailable("it lists no tools".to_owned());
-            self.0.changed.notify_one();
+        if heard.offers_nothing() && upstream.server().tools.is_empty() {
+            if upstream.is_unavailable("it lists no tools".to_owned()) {
+                self.tell_of_lists();
+            }
             return Ok(Vec::new());
         }
-        let name = &upstream.stored.name;
-        let json = Value::Array(listed.clone()).to_string();
-        let keep = |source| ListError::Keep {
-            name: name.clone(),
+        let json = serde_json::to_string(&heard).expect("lists of JSON are JSON");
+        let keep = |source| ExternalError::Keep {
+            name: name.to_owned(),
             source,
         };
         let (store, added_at) = (&self.0.store, upstream.stored.added_at);
         let noted = store.note_listed(name, added_at, &json, now()).await;
         noted.map_err(keep)?;
+        let is_back = upstream.is_back();
         if upstream.hears(&json) {
-            upstream.offer(&listed);
-            self.0.changed.notify_one();
+            upstream.offer(&heard);
+            self.tell_of_lists();
+        } else if is_back {
+            self.tell_of_lists();
         }
         Ok(upstream.notes())
     }
@@ -297,9 +305,36 @@ impl Upstreams {
         self.find(name).map_or(0, |it| it.server().tools.len())
     }
 
-    /// Waits until what they offer has changed.
-    pub async fn changed(&self) {
-        self.0.changed.notified().await;
+    /// Waits until something has changed, and returns what.
+    pub async fn changed(&self) -> BTreeSet<Change> {
+        loop {
+            let changes = {
+                let mut changes = self.0.changes.lock();
+                let changes = changes.as_deref_mut();
+                changes.map(std::mem::take).unwrap_or_default()
+            };
+            if !changes.is_empty() {
+                return changes;
+            }
+            self.0.changed.notified().await;
+        }
+    }
+
+    fn tell(&self, change: Change) {
+        let mut changes = self
+            .0
+            .changes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        changes.insert(change);
+        drop(changes);
+        self.0.changed.notify_one();
+    }
+
+    fn tell_of_lists(&self) {
+        for list in [Change::Tools, Change::Prompts, Change::Resources] {
+            self.tell(list);
+        }
     }
 
     /// Returns the names of all.
@@ -310,9 +345,12 @@ impl Upstreams {
     /// Ends all connections and programs, for good.
     pub async fn close(&self) {
         self.0.is_closed.store(true, Ordering::Relaxed);
-        for upstream in self.all() {
-            upstream.close().await;
-        }
+        self.0.waiting.end();
+        let closing = self
+            .all()
+            .into_iter()
+            .map(|it| async move { it.close().await });
+        futures_util::future::join_all(closing).await;
     }
 
     fn read(&self) -> RwLockReadGuard<'_, BTreeMap<String, Arc<Upstream>>> {
@@ -326,35 +364,11 @@ impl Upstreams {
     fn find(&self, name: &str) -> Option<Arc<Upstream>> {
         self.read().get(name).cloned()
     }
-}
 
-#[derive(Serialize)]
-struct Page<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cursor: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct Call<'a> {
-    name: &'a str,
-    arguments: &'a RawValue,
-}
-
-impl UpstreamError {
-    /// Whether the connection is of no use any more.
-    fn is_lost(&self) -> bool {
-        matches!(
-            self,
-            Self::SessionLost { .. }
-                | Self::Ended { .. }
-                | Self::Unreachable { .. }
-                | Self::Closed { .. }
-        )
-    }
-
-    /// Whether the server is known to have done nothing.
-    fn was_not_taken(&self) -> bool {
-        matches!(self, Self::SessionLost { .. })
+    /// Finds the server of an item that was offered a moment ago.
+    fn find_now(&self, name: &str) -> Result<Arc<Upstream>, ToolError> {
+        let gone = || format!("the external server `{name}` has just been removed").into();
+        self.find(name).ok_or_else(gone)
     }
 }
 
@@ -362,188 +376,6 @@ impl ExternalServer {
     /// Whether it is the same entry, whatever it has listed since.
     fn is_same(&self, other: &Self) -> bool {
         self.added_at == other.added_at && self.sealed == other.sealed
-    }
-}
-
-impl Upstream {
-    fn new(stored: ExternalServer, entry: Result<Entry, EntryError>) -> Self {
-        let upstream = Self {
-            offered: RwLock::new(Arc::new(server(&stored, Vec::new(), None))),
-            entry: entry.map_err(|error| error.to_string()),
-            heard: RwLock::new(stored.listed.clone()),
-            stored,
-            notes: RwLock::default(),
-            client: Mutex::default(),
-            is_gone: AtomicBool::new(false),
-            listed_at: RwLock::default(),
-        };
-        let listed = upstream.stored.listed.as_deref();
-        let listed: Option<Vec<Value>> = listed.and_then(|it| serde_json::from_str(it).ok());
-        let name = &upstream.stored.name;
-        match (&upstream.entry, listed) {
-            (Err(reason), _) => upstream.is_unavailable(reason.clone()),
-            (Ok(_), Some(listed)) => upstream.offer(&listed),
-            (Ok(_), None) => upstream.is_unavailable(format!(
-                "it has not told its tools yet; `clopen-mcp servers check {name}` asks it"
-            )),
-        }
-        upstream
-    }
-
-    fn is_new(&self) -> bool {
-        self.entry.is_ok() && self.stored.listed.is_none()
-    }
-
-    /// Takes what another process has heard from it.
-    fn take_listed(&self, stored: &ExternalServer) -> bool {
-        let Some(json) = stored.listed.as_deref().filter(|it| self.hears(it)) else {
-            return false;
-        };
-        let listed: Option<Vec<Value>> = serde_json::from_str(json).ok();
-        self.offer(&listed.unwrap_or_default());
-        true
-    }
-
-    /// Says whether a list is another one than it offers, and is from now on the one that it offers.
-    fn hears(&self, json: &str) -> bool {
-        let mut heard = self.heard.write().unwrap_or_else(PoisonError::into_inner);
-        let is_another = heard.as_deref() != Some(json);
-        *heard = Some(json.to_owned());
-        is_another
-    }
-
-    fn offer(&self, listed: &[Value]) {
-        let Listed { tools, notes } = items::tools(&self.stored.name, listed);
-        self.show(server(&self.stored, tools, None));
-        *self.notes.write().unwrap_or_else(PoisonError::into_inner) = notes;
-    }
-
-    /// A server that is down keeps its tools listed; calls say that it is.
-    fn is_down(&self, error: &ListError) {
-        if self.server().tools.is_empty() {
-            self.is_unavailable(error.to_string());
-        }
-    }
-
-    fn is_unavailable(&self, reason: String) {
-        self.show(server(&self.stored, Vec::new(), Some(reason)));
-    }
-
-    fn show(&self, server: Server) {
-        *self.offered.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(server);
-    }
-
-    fn server(&self) -> Arc<Server> {
-        let offered = self.offered.read();
-        offered.unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn notes(&self) -> Vec<String> {
-        let notes = self.notes.read();
-        notes.unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Returns the connection, and whether it is new: one is started if there is none. Whoever comes meanwhile waits for
-    /// the same.
-    async fn client(&self, connector: &Connector) -> Result<(Client, bool), ListError> {
-        let entry = self.entry.as_ref();
-        let entry = entry.map_err(|reason| ListError::Entry(reason.clone()))?;
-        let mut client = self.client.lock().await;
-        if self.is_gone.load(Ordering::Relaxed) {
-            let name = entry.name.clone();
-            return Err(ListError::NoServer { name });
-        }
-        if let Some(client) = client.as_ref().filter(|it| !it.is_closed()) {
-            return Ok((client.clone(), false));
-        }
-        let new = connector
-            .connect(&entry.name, &entry.address, &Opening::default())
-            .await?;
-        Ok((client.insert(new).clone(), true))
-    }
-
-    async fn close(&self) {
-        if let Some(client) = self.client.lock().await.take() {
-            client.close().await;
-        }
-    }
-
-    /// Ends it for good, beside whatever else goes on.
-    fn end(self: &Arc<Self>) {
-        self.is_gone.store(true, Ordering::Relaxed);
-        let ended = self.clone();
-        tokio::spawn(async move { ended.close().await });
-    }
-
-    /// Forgets a connection that is of no use any more, unless another has taken its place.
-    async fn forget(&self, lost: &Client) {
-        let mut client = self.client.lock().await;
-        client.take_if(|it| it.is(lost));
-    }
-
-    /// Asks for all pages of the list.
-    async fn listed(&self, client: &Client) -> Result<Vec<Value>, ListError> {
-        #[derive(Deserialize)]
-        struct Answer {
-            tools: Vec<Value>,
-            #[serde(default, rename = "nextCursor")]
-            next_cursor: Option<String>,
-        }
-        let mut listed = Vec::new();
-        let mut bytes = 0;
-        let mut cursor: Option<String> = None;
-        for _ in 0..MOST_PAGES {
-            let page = Page {
-                cursor: cursor.as_deref(),
-            };
-            let answer = client.request("tools/list", &page).await?;
-            bytes += answer.get().len();
-            if bytes > MOST_BYTES {
-                return Err(ListError::Unreadable {
-                    name: self.stored.name.clone(),
-                    reason: format!("it has more than {MOST_BYTES} bytes"),
-                });
-            }
-            let answer: Answer =
-                serde_json::from_str(answer.get()).map_err(|error| ListError::Unreadable {
-                    name: self.stored.name.clone(),
-                    reason: error.to_string(),
-                })?;
-            listed.extend(answer.tools);
-            // A server that gives the cursor again that it was given would be asked for ever.
-            let next = answer.next_cursor.filter(|it| !it.is_empty());
-            if next.is_none() || next == cursor {
-                break;
-            }
-            cursor = next;
-        }
-        *self
-            .listed_at
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
-        Ok(listed)
-    }
-
-    fn is_listed_lately(&self) -> bool {
-        let listed_at = self.listed_at.read();
-        let listed_at = *listed_at.unwrap_or_else(PoisonError::into_inner);
-        listed_at.is_some_and(|it| it.elapsed() < LISTED)
-    }
-}
-
-/// What an external server is to whoever calls.
-fn server(stored: &ExternalServer, tools: Vec<Arc<Tool>>, reason: Option<String>) -> Server {
-    Server {
-        name: stored.name.clone(),
-        version: String::new(),
-        description: String::new(),
-        unavailable: reason.map(|reason| Unavailable {
-            reason,
-            variable: None,
-        }),
-        tools,
-        resources: Vec::new(),
-        prompts: Vec::new(),
     }
 }
 
@@ -556,49 +388,129 @@ impl Provider for Upstreams {
         &'a self,
         tool: &Tool,
         arguments: &Arguments<'_>,
-        _: &'a Context,
+        context: &'a Context,
     ) -> Result<BoxFuture<'a, Result<Output, ToolError>>, ArgumentError> {
-        let upstream = self.find(&tool.server);
-        let (server, name) = (tool.server.clone(), tool.name.clone());
-        let arguments = arguments.json().to_owned();
+        let server = tool.server.clone();
+        let params = Params {
+            name: Some(tool.name.clone()),
+            arguments: RawValue::from_string(arguments.json().to_owned()).ok(),
+            ..Params::default()
+        };
         let is_safe = |hint: Option<bool>| hint == Some(true);
         let may_be_repeated = is_safe(tool.hints.read_only) || is_safe(tool.hints.idempotent);
         let promise = Promise::of(tool);
         Ok(Box::pin(async move {
-            let gone = || format!("the external server `{server}` has just been removed");
-            let upstream = upstream.ok_or_else(gone)?;
-            let arguments = RawValue::from_string(arguments)?;
-            let call = Call {
-                name: &name,
-                arguments: &arguments,
-            };
-            let output = self
-                .call_on(&upstream, &call, may_be_repeated, promise)
+            let upstream = self.find_now(&server)?;
+            let result = self
+                .relay(&upstream, "tools/call", &params, may_be_repeated, context)
                 .await;
-            if output.is_ok() && !upstream.is_listed_lately() {
-                self.list_beside(upstream);
+            match result {
+                Ok(result) => {
+                    if !upstream.is_listed_lately() {
+                        self.list_beside(upstream);
+                    }
+                    items::output(&result, promise)
+                }
+                Err(failure) => failure.into_output(),
             }
-            output
         }))
     }
 
     fn read<'a>(
         &'a self,
         resource: &'a Resource,
+        uri: &'a str,
         _: BTreeMap<String, String>,
-        _: &'a Context,
+        context: &'a Context,
     ) -> BoxFuture<'a, Result<Output, ToolError>> {
-        let reason = format!("`{}` is of no server that can be read from", resource.uri);
-        Box::pin(async move { Err(reason.into()) })
+        Box::pin(async move {
+            let upstream = self.find_now(&resource.server)?;
+            let params = Params {
+                uri: Some(uri.to_owned()),
+                ..Params::default()
+            };
+            let result = self
+                .relay(&upstream, "resources/read", &params, true, context)
+                .await?;
+            items::contents(&result, uri)
+        })
     }
 
     fn prompt<'a>(
         &'a self,
         prompt: &'a Prompt,
-        _: BTreeMap<String, String>,
-        _: &'a Context,
+        arguments: BTreeMap<String, String>,
+        context: &'a Context,
     ) -> BoxFuture<'a, Result<Vec<Message>, ToolError>> {
-        let reason = format!("`{}` is of no server that has prompts", prompt.name);
-        Box::pin(async move { Err(reason.into()) })
+        Box::pin(async move {
+            let upstream = self.find_now(&prompt.server)?;
+            let params = Params {
+                name: Some(prompt.name.clone()),
+                arguments: texts(&arguments),
+                ..Params::default()
+            };
+            let result = self
+                .relay(&upstream, "prompts/get", &params, true, context)
+                .await?;
+            items::messages(&result)
+        })
     }
+
+    fn complete<'a>(
+        &'a self,
+        item: Fillable<'a>,
+        typed: &'a Typed,
+        _: &'a Context,
+    ) -> BoxFuture<'a, Result<Completion, ToolError>> {
+        Box::pin(async move {
+            let (server, reference) = match item {
+                Fillable::Prompt(it) => {
+                    (&it.server, json!({ "type": "ref/prompt", "name": it.name }))
+                }
+                Fillable::Resource(it) => {
+                    (&it.server, json!({ "type": "ref/resource", "uri": it.uri }))
+                }
+            };
+            let upstream = self.find_now(server)?;
+            let used = self.open(&upstream, &Map::new()).await?;
+            if !used.client().declares("completions") {
+                return Ok(Completion::default());
+            }
+            let params = Completing {
+                reference,
+                argument: json!({ "name": typed.argument, "value": typed.value }),
+                context: (!typed.others.is_empty()).then(|| json!({ "arguments": typed.others })),
+            };
+            let answered = used.client().request("completion/complete", &params).await;
+            items::completion(&answered.map_err(Failure::from)?)
+        })
+    }
+
+    fn watch(&self, resource: &Resource, uri: &str) {
+        let Some(upstream) = self.find(&resource.server) else {
+            return;
+        };
+        if !upstream.watches(uri) {
+            return;
+        }
+        let (all, uri) = (self.clone(), uri.to_owned());
+        tokio::spawn(async move {
+            let watched = match all.open(&upstream, &Map::new()).await {
+                Ok(used) => used.client().subscribe(&uri).await.map_err(Into::into),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = watched {
+                tracing::debug!(%error, "a resource can't be watched");
+            }
+        });
+    }
+}
+
+#[derive(Serialize)]
+struct Completing {
+    #[serde(rename = "ref")]
+    reference: Value,
+    argument: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context: Option<Value>,
 }

@@ -283,7 +283,7 @@ impl Dispatcher {
         let (provider, resource, variables) = found.ok_or_else(|| ReadError::NotFound {
             uri: uri.to_owned(),
         })?;
-        let running = self.providers[provider].read(resource, variables, context);
+        let running = self.providers[provider].read(resource, uri, variables, context);
         let panicked = |panic: &str| {
             let server = &*resource.server;
             tracing::error!(server, resource = uri, panic, "a resource panicked");

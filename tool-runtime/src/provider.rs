@@ -24,10 +24,11 @@ pub trait Provider: fmt::Debug + Send + Sync {
         context: &'a Context,
     ) -> Result<BoxFuture<'a, Result<Output, ToolError>>, ArgumentError>;
 
-    /// Reads a resource; `variables` are those of its URI template.
+    /// Reads a resource by its address; `variables` are those of its URI template.
     fn read<'a>(
         &'a self,
         resource: &'a Resource,
+        uri: &'a str,
         variables: BTreeMap<String, String>,
         context: &'a Context,
     ) -> BoxFuture<'a, Result<Output, ToolError>>;

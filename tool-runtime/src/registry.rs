@@ -253,6 +253,7 @@ impl Provider for Registry {
     fn read<'a>(
         &'a self,
         resource: &'a Resource,
+        _: &'a str,
         variables: BTreeMap<String, String>,
         context: &'a Context,
     ) -> BoxFuture<'a, Result<Output, ToolError>> {

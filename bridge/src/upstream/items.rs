@@ -1,13 +1,15 @@
 //! What an external server says, as our own items: each tool is read by itself, repaired where that can be done, and left
 //! out with a reason where it can't.
 
-use serde::Deserialize;
-use serde_json::{Map, Value, value::RawValue};
-use std::sync::Arc;
-use tool_runtime::{
-    Body, Check, Content, Dialect, Enforcement, Hints, Output, Tool, ToolError, adapt_output,
-    repair,
-};
+mod offers;
+mod result;
+
+pub(super) use offers::{prompts, resources};
+pub(super) use result::{Promise, completion, contents, messages, output};
+
+use serde_json::{Map, Value};
+use std::{sync::Arc, time::Duration};
+use tool_runtime::{Check, Dialect, Enforcement, Hints, Tool, adapt_output, repair};
 
 /// The most characters of a name.
 const LONGEST_NAME: usize = 256;
@@ -18,37 +20,74 @@ const MOST_TOOLS: usize = 5_000;
 /// The most characters of a description.
 const LONGEST_TEXT: usize = 20_000;
 
-/// The tools of a list, and what was changed or left out.
-#[derive(Debug, Default)]
-pub(super) struct Listed {
-    pub(super) tools: Vec<Arc<Tool>>,
-    pub(super) notes: Vec<String>,
+/// How long one call may take, with all its questions and signs of life; the connection ends it earlier if it hears
+/// nothing.
+const LONGEST_CALL: Duration = Duration::from_hours(1);
+
+/// The members of a tool that we know.
+const TOOL: [&str; 6] = [
+    "name",
+    "title",
+    "description",
+    "inputSchema",
+    "outputSchema",
+    "_meta",
+];
+
+/// Reads the tools of a server out of all that it listed; notes what was changed or left out.
+pub(super) fn tools(
+    server: &Arc<str>,
+    listed: &[Value],
+    notes: &mut Vec<String>,
+) -> Vec<Arc<Tool>> {
+    each("tool", MOST_TOOLS, server, listed, notes, tool)
 }
 
-/// Reads the tools of a server out of all that it listed.
-pub(super) fn tools(server: &str, listed: &[Value]) -> Listed {
-    let mut all = Listed::default();
-    let server: Arc<str> = server.into();
-    if listed.len() > MOST_TOOLS {
-        let note = format!(
-            "`{server}` lists {} tools; those after {MOST_TOOLS} were left out",
-            listed.len()
-        );
-        all.notes.push(note);
+/// Reads each item by itself.
+fn each<T>(
+    kind: &str,
+    most: usize,
+    server: &Arc<str>,
+    listed: &[Value],
+    notes: &mut Vec<String>,
+    read: impl Fn(&Arc<str>, usize, &Value, &mut Vec<String>) -> Result<T, String>,
+) -> Vec<Arc<T>> {
+    if listed.len() > most {
+        let all = listed.len();
+        notes.push(format!(
+            "`{server}` lists {all} {kind}s; those after {most} were left out"
+        ));
     }
-    for (index, item) in listed.iter().take(MOST_TOOLS).enumerate() {
-        match tool(&server, index, item, &mut all.notes) {
-            Ok(tool) => all.tools.push(Arc::new(tool)),
-            Err(reason) => {
-                let note = format!(
-                    "the tool at place {} of `{server}` was left out: {reason}",
-                    index + 1
-                );
-                all.notes.push(note);
-            }
+    let mut items = Vec::new();
+    for (index, item) in listed.iter().take(most).enumerate() {
+        match read(server, index, item, notes) {
+            Ok(item) => items.push(Arc::new(item)),
+            Err(reason) => notes.push(format!(
+                "the {kind} at place {} of `{server}` was left out: {reason}",
+                index + 1
+            )),
         }
     }
-    all
+    items
+}
+
+/// What else is said of an item, besides what we know.
+fn further(item: &Value, known: &[&str]) -> Map<String, Value> {
+    let members = item.as_object().into_iter().flatten();
+    let further = members.filter(|(key, _)| !known.contains(&key.as_str()));
+    further
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}
+
+/// Whether a name can be shown and called.
+fn check_name(name: &str) -> Result<(), String> {
+    if name.chars().count() > LONGEST_NAME || name.chars().any(char::is_control) {
+        return Err(format!(
+            "its name has more than {LONGEST_NAME} characters, or characters that can't be shown"
+        ));
+    }
+    Ok(())
 }
 
 fn tool(
@@ -59,11 +98,7 @@ fn tool(
 ) -> Result<Tool, String> {
     let text = |key: &str| item.get(key).and_then(Value::as_str);
     let name = text("name").ok_or("it has no name")?.to_owned();
-    if name.chars().count() > LONGEST_NAME || name.chars().any(char::is_control) {
-        return Err(format!(
-            "its name has more than {LONGEST_NAME} characters, or characters that can't be shown"
-        ));
-    }
+    check_name(&name)?;
     let mut note = |what: &str, of: Vec<String>| {
         let changes = of.into_iter();
         notes.extend(changes.map(|it| format!("`{server}.{name}`, {what}: {it}")));
@@ -107,10 +142,10 @@ fn tool(
             open_world: hint("openWorldHint"),
         },
         meta: meta(item),
-        further: Map::new(),
+        further: further_of_tool(item),
         scopes: Vec::new(),
         requires: Vec::new(),
-        timeout: None,
+        timeout: Some(LONGEST_CALL),
         task: None,
         converses: true,
         check,
@@ -120,6 +155,14 @@ fn tool(
     })
 }
 
+/// Icons and the like. Of the hints, those are told that we read; how a tool runs as a task is between the server and us.
+fn further_of_tool(item: &Value) -> Map<String, Value> {
+    let mut further = further(item, &TOOL);
+    further.remove("annotations");
+    further.remove("execution");
+    further
+}
+
 fn meta(item: &Value) -> Map<String, Value> {
     let meta = item.get("_meta").and_then(Value::as_object);
     meta.cloned().unwrap_or_default()
@@ -127,134 +170,4 @@ fn meta(item: &Value) -> Map<String, Value> {
 
 fn shortened(text: &str) -> String {
     text.chars().take(LONGEST_TEXT).collect()
-}
-
-/// Reads the result of a call of a tool that has promised structured content, or hasn't.
-pub(super) fn output(raw: &RawValue, promise: Promise) -> Result<Output, ToolError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Answer {
-        #[serde(default)]
-        content: Value,
-        /// As it came: numbers of any length stay.
-        #[serde(default)]
-        structured_content: Option<Box<RawValue>>,
-        #[serde(default)]
-        is_error: Value,
-        #[serde(default, rename = "_meta")]
-        meta: Value,
-    }
-    let answer: Answer = serde_json::from_str(raw.get())
-        .map_err(|error| format!("the server's answer is no result: {error}"))?;
-    let mut content: Vec<Content> = match &answer.content {
-        Value::Array(blocks) => blocks.iter().map(block).collect(),
-        Value::String(text) => vec![Content::text(text.as_str())],
-        _ => Vec::new(),
-    };
-    let mut is_error = answer.is_error == Value::Bool(true);
-    let mut structured = answer.structured_content.filter(|it| it.get() != "null");
-    if structured.is_none() && promise == Promise::Object && !is_error {
-        structured = content.iter().find_map(|it| object(it.as_text()?));
-        if structured.is_none() {
-            is_error = true;
-            content.push(Content::text(
-                "the tool promises structured content, and gave none",
-            ));
-        }
-    }
-    if let Some(json) = &structured
-        && !says(&content, json)
-    {
-        content.push(Content::text(json.get()));
-    }
-    // What is no object is known to newer clients only; a promise of it is wrapped like the result.
-    if let Some(json) =
-        structured.take_if(|it| promise != Promise::Wrapped && !it.get().starts_with('{'))
-    {
-        structured = Some(RawValue::from_string(format!(
-            "{{\"result\":{}}}",
-            json.get()
-        ))?);
-    }
-    Ok(Output {
-        content,
-        structured,
-        is_error,
-        meta: answer.meta.as_object().cloned().map(Box::new),
-        input_required: None,
-    })
-}
-
-/// What a tool's schema says of its structured content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Promise {
-    /// It says nothing.
-    Nothing,
-    /// It is an object.
-    Object,
-    /// It is something else, which is put under `result` after the call.
-    Wrapped,
-}
-
-impl Promise {
-    pub(super) fn of(tool: &Tool) -> Self {
-        match &tool.output_schema {
-            None => Self::Nothing,
-            Some(_) if tool.wraps_output => Self::Wrapped,
-            Some(_) => Self::Object,
-        }
-    }
-}
-
-/// The object that a text is.
-fn object(text: &str) -> Option<Box<RawValue>> {
-    let object: Box<RawValue> = serde_json::from_str(text).ok()?;
-    object.get().starts_with('{').then_some(object)
-}
-
-/// Whether one of the texts is this JSON: engines show their model the one or the other.
-fn says(content: &[Content], json: &RawValue) -> bool {
-    let data: Option<Value> = serde_json::from_str(json.get()).ok();
-    let mut texts = content.iter().filter_map(Content::as_text);
-    texts.any(|it| serde_json::from_str(it).ok() == data)
-}
-
-/// Reads a block; of one of a kind that nobody knows, the kind is told.
-fn block(block: &Value) -> Content {
-    let text = |key: &str| block.get(key).and_then(Value::as_str);
-    let owned = |key: &str| text(key).map(str::to_owned);
-    let known = || {
-        Some(match text("type")? {
-            "text" => Content::text(text("text")?),
-            "image" => Content::Image {
-                data: owned("data")?,
-                mime_type: owned("mimeType")?,
-            },
-            "audio" => Content::Audio {
-                data: owned("data")?,
-                mime_type: owned("mimeType")?,
-            },
-            "resource" => {
-                let resource = block.get("resource")?;
-                let of_resource = |key: &str| Some(resource.get(key)?.as_str()?.to_owned());
-                let body = of_resource("text").map(Body::Text);
-                Content::Resource {
-                    uri: of_resource("uri")?,
-                    mime_type: of_resource("mimeType"),
-                    body: body.or_else(|| of_resource("blob").map(Body::Blob))?,
-                }
-            }
-            "resource_link" => Content::Link {
-                uri: owned("uri")?,
-                name: owned("name").or_else(|| owned("uri"))?,
-                mime_type: owned("mimeType"),
-                description: owned("description"),
-            },
-            _ => return None,
-        })
-    };
-    known().unwrap_or_else(|| {
-        let kind: String = text("type").unwrap_or("unknown").chars().take(40).collect();
-        Content::text(format!("[a block of type `{kind}`, which can't be shown]"))
-    })
 }

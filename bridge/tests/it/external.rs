@@ -40,7 +40,7 @@ async fn a_program_is_added_called_and_removed() {
         api-gateway          1.0.0     on
         database             1.0.0     on  not available: the environment variable `DATABASE_URL` is not set: set it to `sqlite:path` or `postgres://user:password@host/name`
         file-utils           1.0.0     on
-        other                          on  external, by hand
+        other                VERSION     on  external, by hand
         results              1.0.0     on
         weather-service      1.0.0     on
     "#]]).await;
@@ -52,7 +52,7 @@ async fn a_program_is_added_called_and_removed() {
           not available: the environment variable `DATABASE_URL` is not set: set it to `sqlite:path` or `postgres://user:password@host/name`
         file-utils 1.0.0
           file-utils_count_lines   Count the lines and bytes of a text file.
-        other 
+        other VERSION
           other_list_services      List the services that `call_service` can call, and what each allows.
           other_call_service       Call one HTTP service and get its answer.
           other_count_lines        Count the lines and bytes of a text file.
@@ -427,7 +427,7 @@ async fn dis_214_215_lists_end() {
         ok
         tools_null:
         `odd` is kept, but can't be used yet
-        warning: `odd` gives no list of tools that can be read: invalid type: null, expected a sequence at line 1 column 14
+        warning: `odd` gives no list that can be read: there is no list `tools` in it
         error: there is no tool `mcp__odd__a`
         err_string:
         `odd` is kept, but can't be used yet

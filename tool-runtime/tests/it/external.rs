@@ -29,6 +29,7 @@ impl Provider for External {
     fn read<'a>(
         &'a self,
         resource: &'a Resource,
+        _: &'a str,
         _: BTreeMap<String, String>,
         _: &'a Context,
     ) -> BoxFuture<'a, Result<Output, ToolError>> {

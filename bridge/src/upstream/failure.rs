@@ -1,0 +1,220 @@
+//! Why an external server gives nothing.
+
+use super::connector::UpstreamError;
+use crate::store::DatabaseError;
+use serde_json::{Value, json};
+use std::time::Duration;
+use thiserror::Error;
+use tool_runtime::{ClientError, InputRequired, Output, ProtocolError, ToolError};
+
+/// Errors of the protocol that are about one hop: whoever is behind it can do nothing with them as they are.
+const HEADER_MISMATCH: i64 = -32020;
+const UNSUPPORTED_VERSION: i64 = -32022;
+/// The one of them that is about what the caller can be asked.
+const MISSING_CAPABILITY: i64 = -32021;
+/// What servers up to 2025-11-25 say of a resource that they don't have.
+const RESOURCE_NOT_FOUND: i64 = -32002;
+/// What they say that want a page to be opened before.
+const URL_REQUIRED: i64 = -32042;
+const INVALID_PARAMS: i64 = -32602;
+const INTERNAL_ERROR: i64 = -32603;
+
+/// Why an external server gives nothing.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ExternalError {
+    /// There is no such server.
+    #[error("there is no external server `{name}`")]
+    NoServer {
+        /// The name.
+        name: String,
+    },
+    /// It can't be reached, or refuses.
+    #[error(transparent)]
+    Upstream(#[from] UpstreamError),
+    /// It has failed too often, and is left alone for a while.
+    #[error(
+        "server `{name}` is not asked at the moment, since it failed before: {why}; it is tried again {}",
+        soon(*.wait)
+    )]
+    Resting {
+        /// The server.
+        name: String,
+        /// What went wrong the last time.
+        why: String,
+        /// When it is tried again.
+        wait: Duration,
+    },
+    /// Its secrets can't be opened.
+    #[error("{0}")]
+    Entry(String),
+    /// What it lists is no list.
+    #[error("`{name}` gives no list that can be read: {reason}")]
+    Unreadable {
+        /// The server.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// The list can't be kept.
+    #[error("can't keep what `{name}` has listed")]
+    Keep {
+        /// The server.
+        name: String,
+        /// Why.
+        source: DatabaseError,
+    },
+    /// A call that waited for an answer of its client is gone.
+    #[error(
+        "the call of `{name}` that asked this has ended meanwhile; make the call again without `requestState`"
+    )]
+    CallGone {
+        /// The server.
+        name: String,
+    },
+}
+
+fn soon(wait: Duration) -> String {
+    match wait.as_secs() {
+        0 => "with the next call".to_owned(),
+        seconds => format!("in {seconds} s"),
+    }
+}
+
+impl ExternalError {
+    /// Returns a stable code, the same in every place where a person may meet the error.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::NoServer { .. } => "unknown_server",
+            Self::Upstream(error) => code(error),
+            Self::Resting { .. } => "server_resting",
+            Self::Entry(_) => "server_unreadable",
+            Self::Unreadable { .. } => "list_unreadable",
+            Self::Keep { .. } => "store_failed",
+            Self::CallGone { .. } => "call_gone",
+        }
+    }
+}
+
+/// Returns the stable code of what went wrong with a server.
+const fn code(error: &UpstreamError) -> &'static str {
+    match error {
+        UpstreamError::BadAddress { .. } => "bad_address",
+        UpstreamError::NotStarted { .. } => "not_started",
+        UpstreamError::Ended { .. } => "server_ended",
+        UpstreamError::Unreachable { .. } => "unreachable",
+        UpstreamError::TimedOut { .. } => "timed_out",
+        UpstreamError::Unauthorized { .. } => "needs_sign_in",
+        UpstreamError::SessionLost { .. } => "session_lost",
+        UpstreamError::Status { .. } => "server_failed",
+        UpstreamError::Refused { .. } => "refused_by_server",
+        UpstreamError::TooLarge { .. } => "answer_too_large",
+        UpstreamError::Malformed { .. } => "not_mcp",
+        UpstreamError::Unsendable { .. } => "unsendable",
+        UpstreamError::Closed { .. } => "closed",
+    }
+}
+
+/// Whether the connection is of no use any more.
+pub(super) const fn is_lost(error: &UpstreamError) -> bool {
+    matches!(
+        error,
+        UpstreamError::SessionLost { .. }
+            | UpstreamError::Ended { .. }
+            | UpstreamError::Unreachable { .. }
+            | UpstreamError::Closed { .. }
+    )
+}
+
+/// Whether the server is known to have done nothing.
+pub(super) const fn was_not_taken(error: &UpstreamError) -> bool {
+    matches!(error, UpstreamError::SessionLost { .. })
+}
+
+/// Whether the server itself has failed, so that it may do so again in a moment, or not.
+pub(super) const fn is_of_server(error: &UpstreamError) -> bool {
+    matches!(error, UpstreamError::Status { status: 500.., .. })
+}
+
+/// Whether this says that a server does not work, rather than that it refuses something.
+pub(super) const fn is_failure(error: &UpstreamError) -> bool {
+    is_of_server(error)
+        || matches!(
+            error,
+            UpstreamError::Ended { .. }
+                | UpstreamError::Unreachable { .. }
+                | UpstreamError::TimedOut { .. }
+        )
+}
+
+/// Why a request to an external server has no result.
+#[derive(Debug)]
+pub(super) enum Failure {
+    External(ExternalError),
+    /// The client must answer before.
+    Asks(InputRequired),
+    /// The client can't be asked.
+    Client(ClientError),
+    /// The answer can't be read.
+    Answer(ToolError),
+}
+
+impl<E: Into<ExternalError>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::External(error.into())
+    }
+}
+
+impl From<Failure> for ToolError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::External(ExternalError::Upstream(UpstreamError::Refused {
+                code,
+                message,
+                data,
+                ..
+            })) => refused(code, message, data.map(|it| *it)).into(),
+            Failure::External(error) => error.into(),
+            Failure::Asks(required) => required.into(),
+            Failure::Client(error) => error.into(),
+            Failure::Answer(error) => error,
+        }
+    }
+}
+
+impl Failure {
+    /// Makes of it what a tool gives: a refusal stays one, a server that fails is told to the model.
+    pub(super) fn into_output(self) -> Result<Output, ToolError> {
+        match self {
+            Self::External(ExternalError::Upstream(UpstreamError::Refused { .. })) => {
+                Err(self.into())
+            }
+            Self::External(error) => {
+                let mut output = Output::error(error.to_string());
+                output.insert_meta("clopen-mcp/error", error.code());
+                Ok(output)
+            }
+            Self::Asks(required) => Ok(Output {
+                input_required: Some(Box::new(required)),
+                ..Output::default()
+            }),
+            other => Err(other.into()),
+        }
+    }
+}
+
+/// What a server has refused, in the words of the newest protocol; what was about our own hop is our fault.
+fn refused(code: i64, message: String, data: Option<Value>) -> ProtocolError {
+    let (code, data) = match code {
+        RESOURCE_NOT_FOUND => (INVALID_PARAMS, data),
+        HEADER_MISMATCH | UNSUPPORTED_VERSION => (INTERNAL_ERROR, None),
+        URL_REQUIRED => (INTERNAL_ERROR, data.map(|it| json!({ "urlRequired": it }))),
+        MISSING_CAPABILITY => (MISSING_CAPABILITY, data),
+        code => (code, data),
+    };
+    ProtocolError {
+        code,
+        message,
+        data,
+    }
+}

@@ -1,0 +1,144 @@
+//! What a server lists, page by page, and how that is kept.
+
+use super::{
+    connector::{Client, Era},
+    failure::ExternalError,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// How many bytes all pages of a list may have.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+
+/// How many pages a list may have.
+const MOST_PAGES: usize = 100;
+
+/// How many letters of what a server says of itself are kept.
+const LONGEST_INSTRUCTIONS: usize = 20_000;
+
+/// What a server has told of itself and of what it offers: items as they came.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(default)]
+pub(super) struct Heard {
+    pub(super) tools: Vec<Value>,
+    pub(super) resources: Vec<Value>,
+    pub(super) templates: Vec<Value>,
+    pub(super) prompts: Vec<Value>,
+    pub(super) version: String,
+    pub(super) instructions: String,
+    /// Whether it speaks 2026-07-28.
+    pub(super) is_modern: bool,
+    /// Lists that it has announced and not given.
+    pub(super) missing: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Page<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor: Option<&'a str>,
+}
+
+impl Heard {
+    /// Reads what was kept. What older versions kept is a list of tools.
+    pub(super) fn read(kept: &str) -> Option<Self> {
+        match serde_json::from_str(kept).ok()? {
+            Value::Array(tools) => Some(Self {
+                tools,
+                ..Self::default()
+            }),
+            other => serde_json::from_value(other).ok(),
+        }
+    }
+
+    /// Asks a server for everything that it offers. Without its tools it is of no use; further lists that fail are named.
+    pub(super) async fn of(name: &str, client: &Client) -> Result<Self, ExternalError> {
+        let mut heard = Self {
+            tools: list(name, client, "tools/list", "tools").await?,
+            version: client.server_info().1.to_owned(),
+            instructions: client
+                .instructions()
+                .unwrap_or_default()
+                .chars()
+                .take(LONGEST_INSTRUCTIONS)
+                .collect(),
+            is_modern: client.era() == Era::Modern,
+            ..Self::default()
+        };
+        let further = [
+            ("resources", "resources/list", "resources"),
+            ("resources", "resources/templates/list", "resourceTemplates"),
+            ("prompts", "prompts/list", "prompts"),
+        ];
+        for (capability, method, key) in further {
+            if !client.declares(capability) {
+                continue;
+            }
+            let listed = match list(name, client, method, key).await {
+                Ok(listed) => listed,
+                Err(error) => {
+                    heard.missing.push(format!("{method}: {error}"));
+                    continue;
+                }
+            };
+            match key {
+                "resources" => heard.resources = listed,
+                "prompts" => heard.prompts = listed,
+                _ => heard.templates = listed,
+            }
+        }
+        Ok(heard)
+    }
+
+    pub(super) fn offers_nothing(&self) -> bool {
+        self.tools.is_empty()
+            && self.resources.is_empty()
+            && self.templates.is_empty()
+            && self.prompts.is_empty()
+    }
+
+    pub(super) fn era(&self) -> Era {
+        if self.is_modern {
+            Era::Modern
+        } else {
+            Era::Legacy
+        }
+    }
+}
+
+/// Asks for all pages of a list.
+async fn list(
+    name: &str,
+    client: &Client,
+    method: &str,
+    key: &str,
+) -> Result<Vec<Value>, ExternalError> {
+    let unreadable = |reason: String| ExternalError::Unreadable {
+        name: name.to_owned(),
+        reason,
+    };
+    let mut listed = Vec::new();
+    let mut bytes = 0;
+    let mut cursor: Option<String> = None;
+    for _ in 0..MOST_PAGES {
+        let page = Page {
+            cursor: cursor.as_deref(),
+        };
+        let answer = client.request(method, &page).await?;
+        bytes += answer.get().len();
+        if bytes > MOST_BYTES {
+            return Err(unreadable(format!("it has more than {MOST_BYTES} bytes")));
+        }
+        let mut answer: Map<String, Value> =
+            serde_json::from_str(answer.get()).map_err(|error| unreadable(error.to_string()))?;
+        let Some(Value::Array(items)) = answer.remove(key) else {
+            return Err(unreadable(format!("there is no list `{key}` in it")));
+        };
+        listed.extend(items);
+        let next = answer.get("nextCursor").and_then(Value::as_str);
+        // A server that gives the cursor again that it was given would be asked for ever.
+        let next = next.filter(|it| !it.is_empty() && Some(*it) != cursor.as_deref());
+        let Some(next) = next else { break };
+        cursor = Some(next.to_owned());
+    }
+    Ok(listed)
+}

@@ -1,0 +1,400 @@
+//! One external server: what it offers, and the connections to it.
+
+use super::{
+    connector::{Client, Connector, Opening, UpstreamError},
+    entry::{Entry, EntryError},
+    failure::{self, ExternalError},
+    health::{Health, Resting, Trial},
+    items,
+    lists::Heard,
+};
+use crate::store::ExternalServer;
+use serde_json::{Map, Value};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+use tokio::time::Instant;
+use tool_runtime::{Server, Unavailable};
+
+/// How long a list is good that the server doesn't say has changed.
+const LISTED: Duration = Duration::from_mins(10);
+
+/// How long a connection may be of no use.
+const IDLE: Duration = Duration::from_mins(10);
+
+/// How many resources of a server are watched.
+const MOST_WATCHED: usize = 1_000;
+
+/// One external server.
+pub(super) struct Upstream {
+    pub(super) stored: ExternalServer,
+    /// How it is reached, or why it can't be.
+    entry: Result<Entry, String>,
+    offered: RwLock<Arc<Server>>,
+    notes: RwLock<Vec<String>>,
+    /// What it has told, as it was kept.
+    heard: RwLock<Option<String>>,
+    /// By what was declared that its callers can be asked: a session can't take that back.
+    lines: Mutex<BTreeMap<String, Arc<Line>>>,
+    /// Held by who opens a connection.
+    opening: tokio::sync::Mutex<()>,
+    is_modern: AtomicBool,
+    health: Health,
+    watched: Mutex<BTreeSet<String>>,
+    /// Whether it was removed, or replaced by another of its name.
+    is_gone: AtomicBool,
+    listed_at: Mutex<Option<Instant>>,
+}
+
+/// A connection, and whether it is of use.
+#[derive(Debug)]
+struct Line {
+    client: Client,
+    under_way: AtomicUsize,
+    used_at: Mutex<Instant>,
+}
+
+/// The use of a connection.
+#[derive(Debug)]
+pub(super) struct Use(Arc<Line>);
+
+impl Use {
+    fn of(line: &Arc<Line>) -> Self {
+        line.under_way.fetch_add(1, Ordering::Relaxed);
+        Self(line.clone())
+    }
+
+    pub(super) fn client(&self) -> &Client {
+        &self.0.client
+    }
+}
+
+impl Drop for Use {
+    fn drop(&mut self) {
+        *locked(&self.0.used_at) = Instant::now();
+        self.0.under_way.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Line {
+    fn is_idle(&self) -> bool {
+        self.under_way.load(Ordering::Relaxed) == 0 && locked(&self.used_at).elapsed() >= IDLE
+    }
+}
+
+impl fmt::Debug for Upstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Upstream({})", self.stored.name)
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Upstream {
+    pub(super) fn new(stored: ExternalServer, entry: Result<Entry, EntryError>) -> Self {
+        let upstream = Self {
+            offered: RwLock::new(Arc::new(nothing(&stored))),
+            entry: entry.map_err(|error| error.to_string()),
+            heard: RwLock::new(stored.listed.clone()),
+            stored,
+            notes: RwLock::default(),
+            lines: Mutex::default(),
+            opening: tokio::sync::Mutex::default(),
+            is_modern: AtomicBool::default(),
+            health: Health::default(),
+            watched: Mutex::default(),
+            is_gone: AtomicBool::new(false),
+            listed_at: Mutex::default(),
+        };
+        let listed = upstream.stored.listed.as_deref().and_then(Heard::read);
+        let name = &upstream.stored.name;
+        if let Err(reason) = &upstream.entry {
+            upstream.is_unavailable(reason.clone());
+        } else if let Some(listed) = listed {
+            upstream.offer(&listed);
+        } else {
+            upstream.is_unavailable(format!(
+                "it has not told its tools yet; `clopen-mcp servers check {name}` asks it"
+            ));
+        }
+        upstream
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.stored.name
+    }
+
+    /// Whether it has never told what it offers, and could be asked now.
+    pub(super) fn is_new(&self) -> bool {
+        self.entry.is_ok() && self.heard().is_none() && self.health.admit().is_ok()
+    }
+
+    fn heard(&self) -> Option<String> {
+        let heard = self.heard.read();
+        heard.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes what another process has heard from it.
+    pub(super) fn take_listed(&self, stored: &ExternalServer) -> bool {
+        let Some(json) = stored.listed.as_deref().filter(|it| self.hears(it)) else {
+            return false;
+        };
+        self.offer(&Heard::read(json).unwrap_or_default());
+        true
+    }
+
+    /// Says whether this is other than what it offers, and is from now on what it offers.
+    pub(super) fn hears(&self, json: &str) -> bool {
+        let mut heard = self.heard.write().unwrap_or_else(PoisonError::into_inner);
+        let is_another = heard.as_deref() != Some(json);
+        *heard = Some(json.to_owned());
+        is_another
+    }
+
+    pub(super) fn offer(&self, heard: &Heard) {
+        self.is_modern.store(heard.is_modern, Ordering::Relaxed);
+        let name: Arc<str> = self.name().into();
+        let mut notes = Vec::new();
+        for missing in &heard.missing {
+            notes.push(format!(
+                "`{name}` doesn't give all that it announces: {missing}"
+            ));
+        }
+        let tools = items::tools(&name, &heard.tools, &mut notes);
+        let (resources, templates) = (&heard.resources, &heard.templates);
+        self.show(Server {
+            version: heard.version.clone(),
+            description: heard.instructions.clone(),
+            tools,
+            resources: items::resources(&name, resources, templates, &mut notes),
+            prompts: items::prompts(&name, &heard.prompts, &mut notes),
+            ..nothing(&self.stored)
+        });
+        *self.notes.write().unwrap_or_else(PoisonError::into_inner) = notes;
+    }
+
+    /// Offers the same as before, if it was out of reach.
+    pub(super) fn is_back(&self) -> bool {
+        let server = self.server();
+        let heard = self.heard().filter(|_| server.unavailable.is_some());
+        let Some(heard) = heard.and_then(|it| Heard::read(&it)) else {
+            return false;
+        };
+        self.offer(&heard);
+        true
+    }
+
+    /// One that is down keeps its tools listed, and calls say that it is. One that wants somebody to sign in doesn't.
+    /// Says whether anything has changed.
+    pub(super) fn is_down(&self, error: &ExternalError) -> bool {
+        let wants_sign_in = matches!(
+            error,
+            ExternalError::Upstream(UpstreamError::Unauthorized { .. })
+        );
+        if self.server().tools.is_empty() || wants_sign_in {
+            self.is_unavailable(error.to_string())
+        } else {
+            false
+        }
+    }
+
+    /// Says why it can't be used; says whether that is new.
+    pub(super) fn is_unavailable(&self, reason: String) -> bool {
+        let before = self.server();
+        let is_new = before.unavailable.as_ref().map(|it| &it.reason) != Some(&reason);
+        self.show(Server {
+            unavailable: Some(Unavailable {
+                reason,
+                variable: None,
+            }),
+            version: before.version.clone(),
+            description: before.description.clone(),
+            // They are not listed, but who calls one hears why it can't be called.
+            tools: before.tools.clone(),
+            resources: before.resources.clone(),
+            prompts: before.prompts.clone(),
+            ..nothing(&self.stored)
+        });
+        is_new
+    }
+
+    fn show(&self, server: Server) {
+        *self.offered.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(server);
+    }
+
+    pub(super) fn server(&self) -> Arc<Server> {
+        let offered = self.offered.read();
+        offered.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn notes(&self) -> Vec<String> {
+        let notes = self.notes.read();
+        notes.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Lets a request ask it, unless it has failed too often.
+    pub(super) fn admit(&self) -> Result<Trial<'_>, ExternalError> {
+        let admitted = self.health.admit();
+        admitted.map_err(|Resting { why, wait }| ExternalError::Resting {
+            name: self.name().to_owned(),
+            why,
+            wait,
+        })
+    }
+
+    /// Returns the connection on which callers can be asked this, and whether it is new: one is started if there is none.
+    /// Whoever comes meanwhile waits for the same.
+    pub(super) async fn open(
+        &self,
+        connector: &Connector,
+        capabilities: &Map<String, Value>,
+    ) -> Result<(Use, bool), ExternalError> {
+        let entry = self.entry.as_ref();
+        let entry = entry.map_err(|reason| ExternalError::Entry(reason.clone()))?;
+        if let Some(used) = self.line(capabilities) {
+            return Ok((used, false));
+        }
+        let _opening = self.opening.lock().await;
+        if let Some(used) = self.line(capabilities) {
+            return Ok((used, false));
+        }
+        if self.is_gone.load(Ordering::Relaxed) {
+            let name = entry.name.clone();
+            return Err(ExternalError::NoServer { name });
+        }
+        let trial = self.admit()?;
+        let known = self.heard().and_then(|it| Heard::read(&it));
+        let opening = Opening {
+            capabilities: capabilities.clone(),
+            known: known.map(|it| it.era()),
+            ..Opening::default()
+        };
+        let connected = connector
+            .connect(&entry.name, &entry.address, &opening)
+            .await;
+        let client = match connected {
+            Ok(client) => client,
+            Err(error) => {
+                if matches!(error, UpstreamError::Unauthorized { .. }) {
+                    trial.worked();
+                } else {
+                    trial.failed_to_start(&error.to_string());
+                }
+                return Err(error.into());
+            }
+        };
+        trial.worked();
+        self.is_modern.store(client.is_modern(), Ordering::Relaxed);
+        let line = Arc::new(Line {
+            client,
+            under_way: AtomicUsize::default(),
+            used_at: Mutex::new(Instant::now()),
+        });
+        let used = Use::of(&line);
+        locked(&self.lines).insert(self.key(capabilities), line);
+        Ok((used, true))
+    }
+
+    /// Returns a live connection.
+    fn line(&self, capabilities: &Map<String, Value>) -> Option<Use> {
+        let lines = locked(&self.lines);
+        let line = lines.get(&self.key(capabilities))?;
+        (!line.client.is_closed()).then(|| Use::of(line))
+    }
+
+    /// Without sessions, each request says what its caller can be asked, so that all share one connection.
+    fn key(&self, capabilities: &Map<String, Value>) -> String {
+        if capabilities.is_empty() || self.is_modern.load(Ordering::Relaxed) {
+            return String::new();
+        }
+        Value::Object(capabilities.clone()).to_string()
+    }
+
+    /// Forgets a connection that is of no use any more, unless another has taken its place.
+    pub(super) fn forget(&self, lost: &Client) {
+        locked(&self.lines).retain(|_, it| !it.client.is(lost));
+    }
+
+    /// Ends the connections that nobody has used for long. Those on which a resource is watched stay.
+    pub(super) async fn rest(&self) {
+        if !locked(&self.watched).is_empty() {
+            return;
+        }
+        let idle: Vec<Arc<Line>> = {
+            let mut lines = locked(&self.lines);
+            lines
+                .extract_if(.., |_, it| it.is_idle())
+                .map(|it| it.1)
+                .collect()
+        };
+        for line in idle {
+            tracing::debug!(server = self.name(), "nobody needs the connection");
+            line.client.close().await;
+        }
+    }
+
+    pub(super) async fn close(&self) {
+        // Who opens a connection at this moment would leave it open.
+        let _opening = self.opening.lock().await;
+        let lines = std::mem::take(&mut *locked(&self.lines));
+        for line in lines.into_values() {
+            line.client.close().await;
+        }
+    }
+
+    /// Ends it for good, beside whatever else goes on.
+    pub(super) fn end(self: &Arc<Self>) {
+        self.is_gone.store(true, Ordering::Relaxed);
+        let ended = self.clone();
+        tokio::spawn(async move { ended.close().await });
+    }
+
+    /// Notes that a resource is watched; says whether that is new.
+    pub(super) fn watches(&self, uri: &str) -> bool {
+        let mut watched = locked(&self.watched);
+        watched.len() < MOST_WATCHED && watched.insert(uri.to_owned())
+    }
+
+    pub(super) fn watched(&self) -> BTreeSet<String> {
+        locked(&self.watched).clone()
+    }
+
+    /// Notes that its lists have just been had.
+    pub(super) fn is_listed(&self) {
+        *locked(&self.listed_at) = Some(Instant::now());
+    }
+
+    pub(super) fn is_listed_lately(&self) -> bool {
+        let listed_at = *locked(&self.listed_at);
+        listed_at.is_some_and(|it| it.elapsed() < LISTED)
+    }
+}
+
+/// What an external server is to whoever calls, before it has told anything.
+fn nothing(stored: &ExternalServer) -> Server {
+    Server {
+        name: stored.name.clone(),
+        version: String::new(),
+        description: String::new(),
+        unavailable: None,
+        tools: Vec::new(),
+        resources: Vec::new(),
+        prompts: Vec::new(),
+    }
+}
+
+/// Tells a trial what came of it.
+pub(super) fn report<T>(trial: Trial<'_>, answered: Result<&T, &UpstreamError>) {
+    match answered {
+        Err(error) if failure::is_failure(error) => trial.failed(&error.to_string()),
+        _ => trial.worked(),
+    }
+}
