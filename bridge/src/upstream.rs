@@ -175,6 +175,9 @@ impl Upstreams {
                         // A server that says so all the time is asked now and then.
                         sleep(SETTLED).await;
                         let _ = all.list_beside(upstream.clone()).await;
+                        if upstream.may_tell_again() {
+                            all.tell_of_lists();
+                        }
                     }
                 }
             }

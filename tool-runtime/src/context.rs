@@ -13,6 +13,7 @@ use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     fmt,
+    future::pending,
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -20,6 +21,7 @@ use std::{
     time::Duration,
 };
 use thiserror::Error;
+use tokio::sync::Notify;
 
 /// Tells a tool that its caller has taken the call back. A tool that is stopped at an `await` needs it only to
 /// stop work that it started elsewhere.
@@ -40,6 +42,8 @@ pub struct Context {
     pub client: Client,
     /// Where to say that something which clients watch has changed.
     pub changes: Changes,
+    /// Whether the caller would wait for the result of a call that goes on after its answer.
+    pub later: Later,
     /// How long the call may take, instead of the dispatcher's limit; the tool's own comes first.
     pub limit: Option<Duration>,
 }
@@ -50,6 +54,52 @@ impl Context {
         Self {
             caller: caller.into(),
             ..Self::default()
+        }
+    }
+}
+
+/// Lets a call go on after its answer, where the caller has a way to come back for the result. The default is that it
+/// hasn't.
+#[derive(Clone, Debug, Default)]
+pub struct Later(Option<Arc<Handover>>);
+
+#[derive(Debug, Default)]
+struct Handover {
+    wanted: Notify,
+    given: Notify,
+}
+
+impl Later {
+    /// Makes one for a caller who would come back.
+    pub fn possible() -> Self {
+        Self(Some(Arc::default()))
+    }
+
+    /// Says whether the caller would come back.
+    pub fn is_possible(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Says that the call goes on for long, and waits until the caller has been told so. It must be possible.
+    pub async fn go_on(&self) {
+        if let Some(handover) = &self.0 {
+            handover.wanted.notify_one();
+            handover.given.notified().await;
+        }
+    }
+
+    /// Waits until the call wants to go on.
+    pub async fn wanted(&self) {
+        match &self.0 {
+            Some(handover) => handover.wanted.notified().await,
+            None => pending().await,
+        }
+    }
+
+    /// Lets the call go on: the caller is about to be told so.
+    pub fn give(&self) {
+        if let Some(handover) = &self.0 {
+            handover.given.notify_one();
         }
     }
 }

@@ -141,6 +141,8 @@ pub enum TaskSupport {
     Required,
     /// It runs only as a task, which begins when it has its answers: what it asks, it asks before.
     AsksFirst,
+    /// It decides while it runs, by [`Context::later`](crate::Context::later).
+    Late,
 }
 
 /// A further fact about a tool: its key, and what makes its value.

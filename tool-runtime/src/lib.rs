@@ -28,8 +28,8 @@ pub mod __private;
 pub use argument::{Argument, Arguments};
 pub use changes::{Change, Changes};
 pub use context::{
-    Caller, Cancellation, Client, ClientError, Context, Conversation, Identified, Lend, Level, Log,
-    Progress, ProgressReport, Root, Round, Scopes,
+    Caller, Cancellation, Client, ClientError, Context, Conversation, Identified, Later, Lend,
+    Level, Log, Progress, ProgressReport, Root, Round, Scopes,
 };
 pub use definition::{BoxFuture, TaskSupport, ToolServer};
 pub use dispatcher::{Dispatcher, Observer, Outcome, ReadError, Record};

@@ -3,7 +3,7 @@
 use super::{
     Door,
     conversation::{Rerun, required_capabilities},
-    peer::{Era, Meta, Peer, Talk},
+    peer::{Meta, Peer, Talk},
     result::{blocking, complete_result, hint, sign},
     rpc::{self, INTERNAL_ERROR, MISSING_CAPABILITY, RESOURCE_NOT_FOUND, RpcError},
     seal::{Answers, Binding, State},
@@ -18,8 +18,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use tool_runtime::{
-    self as runtime, Body, CallError, Content, Context, InputRequired, Message, NAMESPACE, Output,
-    ProtocolError, ReadError, Role, Round, TaskSupport, Tool, Typed, export::mcp,
+    self as runtime, Body, CallError, Content, Context, Conversation, InputRequired, Later,
+    Message, NAMESPACE, Output, ProtocolError, ReadError, Role, Round, TaskSupport, Tool, Typed,
+    export::mcp,
 };
 
 /// What a call brings besides its name: the answers of a stateless client.
@@ -81,6 +82,34 @@ fn prepare(
 }
 
 impl Call {
+    /// Starts a call that may outlive the request.
+    fn start(&self, job: &tasks::Job) -> BoxFuture<'static, Result<Output, CallError>> {
+        let (dispatcher, context) = (self.door.dispatcher.clone(), self.context.clone());
+        let name = runtime::full_name(&job.tool.server, &job.tool.name);
+        let arguments = job.arguments.clone();
+        Box::pin(async move { dispatcher.call(&name, &arguments, &context).await })
+    }
+
+    /// Has the call ask in another way once it is a task.
+    fn talks_later(&mut self) -> Arc<tasks::Switch> {
+        let first = self.rerun.clone().expect("a call of 2026-07-28 has one");
+        let switch = Arc::new(tasks::Switch::new(first));
+        let conversation: Arc<dyn Conversation> = switch.clone();
+        self.context.client = conversation.into();
+        switch
+    }
+
+    fn answer(&self, ended: Result<Output, CallError>) -> Result<Value, RpcError> {
+        match ended {
+            Ok(Output {
+                input_required: Some(required),
+                ..
+            }) => Ok(self.ask(&required)),
+            Ok(output) => Ok(call_result(&self.peer, &output)),
+            Err(error) => call_error(&self.peer, &error),
+        }
+    }
+
     /// The result that asks the client's questions; the answers that the call has used go along, sealed.
     fn ask(&self, required: &InputRequired) -> Value {
         let questions = required.questions.iter().map(|it| {
@@ -130,9 +159,7 @@ pub(super) fn call_tool(
     let (talk, call) = prepare(door, peer, "tools/call", &name, arguments, params)?;
     let (name, arguments) = (name.into_owned(), arguments.to_owned());
     if let Some(tool) = tool
-        && tasks::applies(door, peer, tool)?
-        && let Some(tasks) = door.tasks.clone()
-        && let Era::Modern { capabilities, .. } = &peer.era
+        && let Some((tasks, capabilities)) = tasks::for_call(door, peer, tool)?
     {
         let full_name = runtime::full_name(&tool.server, &tool.name);
         let job = tasks::Job {
@@ -141,26 +168,20 @@ pub(super) fn call_tool(
                 .expect("the view knows its own tool"),
             arguments,
             caller: peer.caller.clone(),
-            capabilities: capabilities.clone(),
+            capabilities,
         };
-        let work: Work = if job.tool.task == Some(TaskSupport::AsksFirst) {
-            Box::pin(ask_first(call, tasks, job))
-        } else {
-            Box::pin(async move { tasks::start(&call.door, &tasks, job).await })
+        let work: Work = match job.tool.task {
+            Some(TaskSupport::Late) => Box::pin(perhaps_later(call, tasks, job)),
+            Some(TaskSupport::AsksFirst) => Box::pin(ask_first(call, tasks, job)),
+            _ => Box::pin(async move { tasks::start(&call.door, &tasks, job).await }),
         };
         return Ok((talk, work));
     }
     let work = async move {
         let (dispatcher, context) = (&call.door.dispatcher, &call.context);
         let _in_flight = call.door.in_flight.enter();
-        match dispatcher.call(&name, &arguments, context).await {
-            Ok(Output {
-                input_required: Some(required),
-                ..
-            }) => Ok(call.ask(&required)),
-            Ok(output) => Ok(call_result(&call.peer, &output)),
-            Err(error) => call_error(&call.peer, &error),
-        }
+        let ended = dispatcher.call(&name, &arguments, context).await;
+        call.answer(ended)
     };
     Ok((talk, Box::pin(work)))
 }
@@ -187,6 +208,29 @@ fn without_invented<'a>(engine: &str, tool: Option<&Tool>, arguments: &'a str) -
     members.expect("what was JSON is JSON").into()
 }
 
+/// Runs a call that becomes a task once it says so: whether it does, its own server decides.
+async fn perhaps_later(
+    mut call: Call,
+    tasks: Arc<tasks::Tasks>,
+    job: tasks::Job,
+) -> Result<Value, RpcError> {
+    let _in_flight = call.door.in_flight.enter();
+    let switch = call.talks_later();
+    let later = Later::possible();
+    call.context.later = later.clone();
+    let mut running = call.start(&job);
+    tokio::select! {
+        biased;
+        ended = &mut running => call.answer(ended),
+        () = later.wanted() => {
+            let cancellation = call.context.cancellation.clone();
+            let created = tasks::go_on(&tasks, job, cancellation, running, &switch).await;
+            later.give();
+            created
+        }
+    }
+}
+
 /// Runs a call until it has asked everything; then it goes on as a task.
 async fn ask_first(
     mut call: Call,
@@ -194,12 +238,9 @@ async fn ask_first(
     job: tasks::Job,
 ) -> Result<Value, RpcError> {
     call.context.limit = Some(tasks::LIMIT);
-    let context = call.context.clone();
-    let cancellation = context.cancellation.clone();
-    let name = runtime::full_name(&job.tool.server, &job.tool.name);
-    let (dispatcher, arguments) = (call.door.dispatcher.clone(), job.arguments.clone());
-    let mut running: BoxFuture<'static, _> =
-        Box::pin(async move { dispatcher.call(&name, &arguments, &context).await });
+    let switch = call.talks_later();
+    let cancellation = call.context.cancellation.clone();
+    let mut running = call.start(&job);
     let running = match (&mut running).now_or_never() {
         Some(Ok(Output {
             input_required: Some(required),
@@ -208,7 +249,7 @@ async fn ask_first(
         Some(ended) => Box::pin(std::future::ready(ended)),
         None => running,
     };
-    tasks::go_on(&tasks, job, cancellation, running).await
+    tasks::go_on(&tasks, job, cancellation, running, &switch).await
 }
 
 fn call_result(peer: &Peer, output: &Output) -> Value {
@@ -265,7 +306,10 @@ fn call_error(peer: &Peer, error: &CallError) -> Result<Value, RpcError> {
 
 /// What an external server has refused, as it did.
 fn protocol_error(error: &ProtocolError) -> RpcError {
-    let refused = RpcError::new(error.code, error.message.clone());
+    let mut refused = RpcError::new(error.code, error.message.clone());
+    if error.code == MISSING_CAPABILITY {
+        refused = refused.with_status(StatusCode::BAD_REQUEST);
+    }
     match &error.data {
         Some(data) => refused.with_data(data.clone()),
         None => refused,

@@ -3,9 +3,9 @@
 
 use super::{
     Door,
-    conversation::{can_answer, declared, fits},
+    conversation::{Rerun, can_answer, declared, fits},
     news::News,
-    peer::Peer,
+    peer::{Era, Peer},
     result::{complete_result, sign},
     rpc::{self, INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY, RpcError},
     seal::Answers,
@@ -20,13 +20,14 @@ use std::{
     borrow::Cow,
     collections::{BTreeSet, HashMap},
     future::Future,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::{Duration, UNIX_EPOCH},
 };
 use tokio::sync::Notify;
 use tool_runtime::{
-    CallError, Caller, Cancellation, ClientError, Context, Conversation, Identified, Output,
-    Question, Reach, Scopes, TaskSupport, Tool, export::mcp, full_name,
+    CallError, Caller, Cancellation, ClientError, Context, Conversation, Identified, InputRequired,
+    Output, ProtocolError, Question, Reach, Round as Sent, Scopes, TaskSupport, Tool, export::mcp,
+    full_name,
 };
 
 /// The name of the extension.
@@ -105,17 +106,25 @@ impl Tasks {
     }
 }
 
-/// Says whether a call runs as a task; an error if it must and can't.
-pub(super) fn applies(door: &Door, peer: &Peer, tool: &Tool) -> Result<bool, RpcError> {
-    let Some(support) = tool.task.filter(|_| peer.is_modern()) else {
-        return Ok(false);
+/// Returns what a call needs to run as a task, and what its client can do, if it may run so; an error if it must and
+/// can't.
+pub(super) fn for_call(
+    door: &Door,
+    peer: &Peer,
+    tool: &Tool,
+) -> Result<Option<(Arc<Tasks>, Value)>, RpcError> {
+    let Era::Modern { capabilities, .. } = &peer.era else {
+        return Ok(None);
     };
-    if door.tasks.is_some() && peer.has_extension(EXTENSION) {
-        return Ok(true);
-    }
-    match support {
-        TaskSupport::Optional => Ok(false),
-        _ => Err(undeclared()),
+    match &door.tasks {
+        Some(tasks) if peer.has_extension(EXTENSION) => {
+            let may_be = tool.task.is_some();
+            Ok(may_be.then(|| (tasks.clone(), capabilities.clone())))
+        }
+        _ => match tool.task {
+            None | Some(TaskSupport::Optional | TaskSupport::Late) => Ok(None),
+            Some(_) => Err(undeclared()),
+        },
     }
 }
 
@@ -150,7 +159,8 @@ pub(super) async fn start(
     job: Job,
 ) -> Result<Value, RpcError> {
     let stored = keep(tasks, &job).await?;
-    let conversation = InTask::new(tasks, &stored, job.capabilities.clone());
+    let running = Arc::default();
+    let conversation = InTask::new(tasks, &stored, job.capabilities.clone(), running);
     run(door, tasks, &stored.id, &job, conversation);
     Ok(created(&stored))
 }
@@ -161,15 +171,61 @@ pub(super) async fn go_on(
     job: Job,
     cancellation: Cancellation,
     call: BoxFuture<'static, Result<Output, CallError>>,
+    switch: &Switch,
 ) -> Result<Value, RpcError> {
     let stored = keep(tasks, &job).await?;
     let running = Arc::new(Running {
         cancellation,
         answered: Notify::new(),
     });
+    let in_task = InTask::new(tasks, &stored, job.capabilities, running.clone());
+    // It is handed over once.
+    let _ = switch.later.set(in_task);
     tasks.running().insert(stored.id.clone(), running);
     spawn(tasks, stored.id.clone(), call);
     Ok(created(&stored))
+}
+
+/// Asks as the call did that became a task: at first the client comes back with answers, then it looks into the task.
+pub(super) struct Switch {
+    first: Arc<Rerun>,
+    later: OnceLock<InTask>,
+}
+
+impl Switch {
+    pub(super) fn new(first: Arc<Rerun>) -> Self {
+        Self {
+            first,
+            later: OnceLock::new(),
+        }
+    }
+}
+
+impl Conversation for Switch {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Result<Value, ClientError>> {
+        match self.later.get() {
+            Some(later) => later.ask(question),
+            None => self.first.ask(question),
+        }
+    }
+
+    fn capabilities(&self) -> Map<String, Value> {
+        self.first.capabilities()
+    }
+
+    fn round(&self) -> Option<Sent> {
+        match self.later.get() {
+            Some(_) => None,
+            None => self.first.round(),
+        }
+    }
+
+    fn missing(&self) -> Option<InputRequired> {
+        match self.later.get() {
+            Some(_) => None,
+            None => self.first.missing(),
+        }
+    }
 }
 
 async fn keep(tasks: &Tasks, job: &Job) -> Result<StoredTask, RpcError> {
@@ -227,11 +283,20 @@ fn spawn(
         let outcome = match call.await {
             Ok(output) => Outcome::Completed(mcp::result(&output).to_string()),
             Err(CallError::Cancelled { .. }) => Outcome::Cancelled,
+            Err(CallError::Protocol { error, .. }) => Outcome::Failed(refused(&error)),
             Err(error) => Outcome::Failed(failure(&error.to_string())),
         };
         finish(&tasks, &id, outcome).await;
         tasks.running().remove(&id);
     });
+}
+
+fn refused(error: &ProtocolError) -> String {
+    let mut refused = json!({ "code": error.code, "message": error.message });
+    if let Some(data) = &error.data {
+        refused["data"] = data.clone();
+    }
+    refused.to_string()
 }
 
 fn failure(message: &str) -> String {
@@ -265,12 +330,17 @@ struct Round {
 }
 
 impl InTask {
-    fn new(tasks: &Arc<Tasks>, stored: &StoredTask, capabilities: Value) -> Self {
+    fn new(
+        tasks: &Arc<Tasks>,
+        stored: &StoredTask,
+        capabilities: Value,
+        running: Arc<Running>,
+    ) -> Self {
         Self {
             tasks: tasks.clone(),
             id: stored.id.clone(),
             capabilities,
-            running: Arc::default(),
+            running,
             round: Mutex::default(),
         }
     }
@@ -557,7 +627,7 @@ async fn take_over(door: &Arc<Door>, tasks: &Arc<Tasks>, task: &StoredTask) {
             return;
         }
     };
-    let conversation = InTask::new(tasks, task, capabilities.clone());
+    let conversation = InTask::new(tasks, task, capabilities.clone(), Arc::default());
     let job = Job {
         tool,
         arguments: task.arguments.clone(),

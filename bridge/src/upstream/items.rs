@@ -9,7 +9,7 @@ pub(super) use result::{Promise, completion, contents, messages, output};
 
 use serde_json::{Map, Value};
 use std::{sync::Arc, time::Duration};
-use tool_runtime::{Check, Dialect, Enforcement, Hints, Tool, adapt_output, repair};
+use tool_runtime::{Check, Dialect, Enforcement, Hints, TaskSupport, Tool, adapt_output, repair};
 
 /// The most characters of a name.
 const LONGEST_NAME: usize = 256;
@@ -146,7 +146,7 @@ fn tool(
         scopes: Vec::new(),
         requires: Vec::new(),
         timeout: Some(LONGEST_CALL),
-        task: None,
+        task: Some(TaskSupport::Late),
         converses: true,
         check,
         wraps_output,

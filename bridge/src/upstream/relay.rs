@@ -8,6 +8,7 @@
 //! | both with sessions | a question on the caller's stream |
 
 mod listening;
+mod task;
 mod waiting;
 
 pub(super) use waiting::WaitingCalls;
@@ -21,6 +22,7 @@ use listening::Listening;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::RawValue};
 use std::{collections::BTreeMap, sync::Arc};
+use task::{Task, with_tasks};
 use tool_runtime::{ClientError, Context, InputRequired, Question};
 use waiting::Waiting;
 
@@ -76,16 +78,28 @@ struct Asking {
     #[serde(default)]
     result_type: String,
     #[serde(default)]
-    input_requests: BTreeMap<String, Asked>,
+    input_requests: Questions,
     #[serde(default)]
     request_state: Option<String>,
 }
 
-#[derive(Deserialize)]
+/// Questions by their names, as a server without sessions writes them.
+type Questions = BTreeMap<String, Asked>;
+
+#[derive(Debug, Deserialize)]
 struct Asked {
     method: String,
     #[serde(default)]
     params: Value,
+}
+
+fn questions(asked: Questions) -> impl Iterator<Item = Question> {
+    let asked = asked.into_iter().take(MOST_QUESTIONS);
+    asked.map(|(key, asked)| Question {
+        key,
+        method: asked.method.into(),
+        params: asked.params,
+    })
 }
 
 impl Relay<'_> {
@@ -126,7 +140,11 @@ impl Relay<'_> {
             log,
             progress,
             listener: listens.then(|| Arc::new(Listening::new(context)) as _),
-            capabilities,
+            capabilities: if self.client.is_modern() && context.later.is_possible() {
+                with_tasks(capabilities)
+            } else {
+                capabilities
+            },
             headers: self.headers.clone(),
             ..Talk::default()
         }
@@ -134,8 +152,14 @@ impl Relay<'_> {
 
     async fn once(&self) -> Result<Box<RawValue>, Failure> {
         let talk = self.talk(true);
-        let answered = self.client.converse(self.method, &self.params, talk).await;
-        Ok(answered?)
+        let answered = self
+            .client
+            .converse(self.method, &self.params, talk)
+            .await?;
+        match Task::of(&answered) {
+            Some(task) if self.context.later.is_possible() => self.follow(task).await,
+            _ => Ok(answered),
+        }
     }
 
     /// Asks a caller who answers at once whatever the server wants to know.
@@ -148,20 +172,24 @@ impl Relay<'_> {
             let Some(asking) = asking(&result) else {
                 return Ok(result);
             };
-            let client = &self.context.client;
-            let questions = asking.input_requests.into_iter().take(MOST_QUESTIONS);
-            let answers = questions.map(|(key, asked)| async move {
-                let answer = client.named(&key).ask(asked.method, asked.params).await;
-                Ok::<_, ClientError>((key, answer?))
-            });
-            let answers = try_join_all(answers).await.map_err(Failure::Client)?;
-            self.params.input_responses = Some(answers.into_iter().collect());
+            self.params.input_responses = Some(self.answers(asking.input_requests).await?);
             self.params.request_state = asking.request_state;
         }
         let reason = format!("it asks again after {MOST_ROUNDS} rounds of answers");
         Err(Failure::Answer(
             format!("server `{}` gives no result: {reason}", self.server).into(),
         ))
+    }
+
+    /// Asks a caller who answers at once.
+    async fn answers(&self, asked: Questions) -> Result<BTreeMap<String, Value>, Failure> {
+        let client = &self.context.client;
+        let answers = questions(asked).map(|it| async move {
+            let answer = client.named(&it.key).ask(it.method, it.params).await;
+            Ok::<_, ClientError>((it.key, answer?))
+        });
+        let answers = try_join_all(answers).await.map_err(Failure::Client)?;
+        Ok(answers.into_iter().collect())
     }
 
     /// Goes on with a call that waits for answers.
@@ -202,14 +230,8 @@ fn asking(result: &RawValue) -> Option<Asking> {
 
 impl Asking {
     fn into_required(self) -> InputRequired {
-        let questions = self.input_requests.into_iter().take(MOST_QUESTIONS);
-        let questions = questions.map(|(key, asked)| Question {
-            key,
-            method: asked.method.into(),
-            params: asked.params,
-        });
         InputRequired {
-            questions: questions.collect(),
+            questions: questions(self.input_requests).collect(),
             state: serde_json::to_string(&State::OfServer(self.request_state)).ok(),
         }
     }

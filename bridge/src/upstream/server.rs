@@ -25,6 +25,9 @@ use tool_runtime::{Server, Unavailable};
 /// How long a list is good that the server doesn't say has changed.
 const LISTED: Duration = Duration::from_mins(10);
 
+/// How often a server may say that its lists have changed when they look the same.
+const TOLD: Duration = Duration::from_secs(10);
+
 /// How long a connection may be of no use.
 const IDLE: Duration = Duration::from_mins(10);
 
@@ -50,6 +53,7 @@ pub(super) struct Upstream {
     /// Whether it was removed, or replaced by another of its name.
     is_gone: AtomicBool,
     listed_at: Mutex<Option<Instant>>,
+    told_at: Mutex<Option<Instant>>,
 }
 
 /// A connection, and whether it is of use.
@@ -113,6 +117,7 @@ impl Upstream {
             watched: Mutex::default(),
             is_gone: AtomicBool::new(false),
             listed_at: Mutex::default(),
+            told_at: Mutex::default(),
         };
         let listed = upstream.stored.listed.as_deref().and_then(Heard::read);
         let name = &upstream.stored.name;
@@ -365,6 +370,16 @@ impl Upstream {
 
     pub(super) fn watched(&self) -> BTreeSet<String> {
         locked(&self.watched).clone()
+    }
+
+    /// Whether it is believed that something has changed which its lists don't show: now and then.
+    pub(super) fn may_tell_again(&self) -> bool {
+        let mut told_at = locked(&self.told_at);
+        let may = told_at.is_none_or(|it| it.elapsed() >= TOLD);
+        if may {
+            *told_at = Some(Instant::now());
+        }
+        may
     }
 
     /// Notes that its lists have just been had.
