@@ -11,7 +11,7 @@ mod server;
 
 pub use connector::{
     Address, Client, Connector, ConnectorError, Era, Limits, Listener, News, Opening, Refusal,
-    Talk, UpstreamError,
+    Talk, UpstreamError, param_headers, wrong_param_headers,
 };
 pub use entry::{Entry, EntryError};
 pub use failure::ExternalError;

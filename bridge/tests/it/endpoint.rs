@@ -80,6 +80,8 @@ impl Answer {
 pub(crate) struct Endpoint {
     pub(crate) url: String,
     asked: Arc<Mutex<Vec<Asked>>>,
+    /// What was left before it was over.
+    left: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Endpoint {
@@ -89,11 +91,12 @@ impl Endpoint {
             .expect("a port is free");
         let address = listener.local_addr().expect("it listens");
         let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
-        let log = asked.clone();
+        let left: Arc<Mutex<Vec<Asked>>> = Arc::default();
+        let (log, leaving) = (asked.clone(), left.clone());
         let answer = Arc::new(answer);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (answer, log) = (answer.clone(), log.clone());
+                let (answer, log, leaving) = (answer.clone(), log.clone(), leaving.clone());
                 tokio::spawn(async move {
                     let mut stream = BufReader::new(stream);
                     let Some(asked) = read(&mut stream).await else {
@@ -111,6 +114,7 @@ impl Endpoint {
                     if answer.hangs {
                         // Until the client has enough.
                         let _ = stream.read_u8().await;
+                        leaving.lock().expect("it is free").push(asked);
                     }
                 });
             }
@@ -118,6 +122,7 @@ impl Endpoint {
         Self {
             url: format!("http://{address}/mcp"),
             asked,
+            left,
         }
     }
 
@@ -134,6 +139,17 @@ impl Endpoint {
             sleep(Duration::from_millis(25)).await;
         }
         panic!("it was only asked {:#?}", self.asked())
+    }
+
+    /// Waits until a client has had enough of a hanging answer.
+    pub(crate) async fn was_left(&self, what: impl Fn(&Asked) -> bool) {
+        for _ in 0..200 {
+            if self.left.lock().expect("it is free").iter().any(&what) {
+                return;
+            }
+            sleep(Duration::from_millis(25)).await;
+        }
+        panic!("nobody has left")
     }
 }
 

@@ -43,6 +43,7 @@ mod store_sessions;
 mod store_tasks;
 mod streams;
 mod tidy;
+mod upstream_eras;
 mod upstream_http;
 mod upstream_stdio;
 mod upstream_talk;

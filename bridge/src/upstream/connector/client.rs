@@ -3,13 +3,22 @@
 use super::{
     Address, Connector, Era, News, Opening, Talk, UpstreamError, greeting,
     link::{Link, Transport},
+    listening,
     talk::name_of,
     welcome::Welcome,
 };
 use serde::Serialize;
 use serde_json::{json, value::RawValue};
-use std::{fmt, sync::Arc, time::Duration};
-use tokio::sync::Mutex;
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use tokio::sync::{Mutex, Notify};
+use tokio_util::sync::CancellationToken;
 use tool_runtime::Level;
 
 /// How long a server may take to say that it logs from another level on.
@@ -31,8 +40,13 @@ impl fmt::Debug for Client {
 }
 
 struct Connection {
-    link: Link,
+    link: Arc<Link>,
     welcome: Welcome,
+    /// Told when something else is to be watched.
+    renew: Arc<Notify>,
+    /// Whether somebody listens for what is watched.
+    listens: AtomicBool,
+    over: CancellationToken,
     /// From which level on a server with sessions was told to log.
     logs_from: Mutex<Option<Level>>,
 }
@@ -49,10 +63,14 @@ pub(super) async fn connect(
         bulletin.watch(news);
     }
     // A server may ask something there, too.
-    let has_news = !bulletin.watched().is_empty() || !opening.capabilities.is_empty();
+    let may_ask = link.transport.ears().era() == Era::Legacy && !opening.capabilities.is_empty();
+    let has_news = !bulletin.watched().is_empty() || may_ask;
     let client = Client(Arc::new(Connection {
-        link,
+        link: Arc::new(link),
         welcome,
+        renew: Arc::default(),
+        listens: AtomicBool::new(false),
+        over: CancellationToken::new(),
         logs_from: Mutex::default(),
     }));
     if has_news {
@@ -95,16 +113,25 @@ impl Client {
     /// Has the server tell when a resource changes.
     pub async fn subscribe(&self, uri: &str) -> Result<(), UpstreamError> {
         let it = &*self.0;
-        let params = json!({ "uri": uri });
-        self.request("resources/subscribe", &params).await?;
-        it.bulletin().watch(News::Updated(uri.to_owned()));
-        it.listen();
+        if !self.is_modern() {
+            let params = json!({ "uri": uri });
+            self.request("resources/subscribe", &params).await?;
+        }
+        if it.bulletin().watch(News::Updated(uri.to_owned())) {
+            it.listen();
+        }
         Ok(())
     }
 
     /// Does not want to know of a resource any more.
     pub async fn unsubscribe(&self, uri: &str) -> Result<(), UpstreamError> {
-        if self.0.bulletin().unwatch(&News::Updated(uri.to_owned())) {
+        let it = &*self.0;
+        if !it.bulletin().unwatch(&News::Updated(uri.to_owned())) {
+            return Ok(());
+        }
+        if self.is_modern() {
+            it.listen();
+        } else {
             let params = json!({ "uri": uri });
             self.request("resources/unsubscribe", &params).await?;
         }
@@ -119,11 +146,7 @@ impl Client {
 
     /// Returns how the server is spoken to; who remembers it is connected sooner the next time.
     pub fn era(&self) -> Era {
-        if self.0.link.transport.ears().is_modern() {
-            Era::Modern
-        } else {
-            Era::Legacy
-        }
+        self.0.link.transport.ears().era()
     }
 
     /// Says whether the server speaks 2026-07-28, without a session.
@@ -178,6 +201,12 @@ impl Client {
     }
 }
 
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.over.cancel();
+    }
+}
+
 impl Connection {
     fn bulletin(&self) -> &super::news::Bulletin {
         self.link.transport.ears().bulletin()
@@ -185,14 +214,23 @@ impl Connection {
 
     /// Listens for news between requests, where that needs more than to hear.
     fn listen(&self) {
-        if let Transport::Endpoint(endpoint) = &self.link.transport {
-            endpoint.listen();
+        match (&self.link.transport, self.link.transport.ears().era()) {
+            (_, Era::Modern) => {
+                if self.listens.swap(true, Ordering::Relaxed) {
+                    self.renew.notify_one();
+                    return;
+                }
+                let (link, renew) = (self.link.clone(), self.renew.clone());
+                tokio::spawn(listening::listen(link, renew, self.over.clone()));
+            }
+            (Transport::Endpoint(endpoint), Era::Legacy) => endpoint.listen(),
+            (Transport::Program(_), Era::Legacy) => {}
         }
     }
 
     /// Has a server with sessions log from a level on, if it can, and doesn't already.
     async fn log_from(&self, level: Level) {
-        let is_modern = self.link.transport.ears().is_modern();
+        let is_modern = self.link.transport.ears().era() == Era::Modern;
         if is_modern || !self.welcome.declares("logging") {
             return;
         }
@@ -201,7 +239,10 @@ impl Connection {
             // Others may want less, which is left out when it comes. One that refuses is not asked again.
             *logs_from = Some(level);
             let params = json!({ "level": name_of(level) });
-            let set = self.link.ask("logging/setLevel", &params, SET_LEVEL).await;
+            let set = self
+                .link
+                .ask(Era::Legacy, "logging/setLevel", &params, SET_LEVEL)
+                .await;
             if let Err(error) = set {
                 tracing::debug!(%error, "a server logs as it likes");
             }

@@ -1,6 +1,7 @@
 //! Who hears what a server says besides its answers.
 
 use super::{
+    Era,
     mask::Masks,
     message::{self, METHOD_NOT_FOUND},
     news::{Bulletin, News},
@@ -69,9 +70,17 @@ impl Ears {
         &self.bulletin
     }
 
-    /// Whether the server speaks 2026-07-28, in which it asks nothing by itself.
-    pub(super) fn is_modern(&self) -> bool {
-        self.is_modern.load(Ordering::Relaxed)
+    /// How the server is spoken to: first as it was before 2026-07-28.
+    pub(super) fn era(&self) -> Era {
+        if self.is_modern.load(Ordering::Relaxed) {
+            Era::Modern
+        } else {
+            Era::Legacy
+        }
+    }
+
+    pub(super) fn be_modern(&self) {
+        self.is_modern.store(true, Ordering::Relaxed);
     }
 
     /// Starts to listen for a request.
@@ -91,6 +100,7 @@ impl Ears {
             "notifications/resources/updated" => self.hear_update(params),
             "notifications/progress" => self.hear_progress(params, place),
             "notifications/message" => self.hear_log(params, place),
+            "notifications/subscriptions/acknowledged" => self.bulletin.acknowledge(),
             "notifications/cancelled" => self.hear_taken_back(params, place),
             _ => {}
         }
@@ -104,7 +114,8 @@ impl Ears {
         params: Option<&RawValue>,
         place: Place<'_>,
     ) -> Option<Vec<u8>> {
-        if self.is_modern() || id.get().len() > LONGEST_ID {
+        // Since 2026-07-28, servers ask within their answers only, and are answered nothing.
+        if self.era() == Era::Modern || id.get().len() > LONGEST_ID {
             tracing::debug!(server = &*self.server, method, "it may not ask so");
             return None;
         }

@@ -1,16 +1,17 @@
-//! A server that is an endpoint of Streamable HTTP.
+//! A server that is an endpoint of Streamable HTTP, with a session or without.
 
 mod failure;
 mod listen;
 
 use super::{
-    Limits, UpstreamError,
+    Era, Limits, UpstreamError,
     clients::{Clients, origin, reason},
     ears::{Ears, Place},
     error::result,
     link::Outgoing,
     mask::Masks,
     message::{self, Message, Outcome},
+    modern,
     ongoing::Ongoing,
     sse::{Events, TooLarge},
     stdio::is_cancellable,
@@ -82,6 +83,7 @@ impl Endpoint {
     pub(super) fn new(
         server: &Arc<str>,
         (url, headers): (&str, &BTreeMap<String, Secret>),
+        era: Era,
         limits: Limits,
         clients: &Clients,
     ) -> Result<Self, UpstreamError> {
@@ -102,17 +104,24 @@ impl Endpoint {
             .map(|(name, value)| header(name, value).map_err(&bad))
             .collect::<Result<_, _>>()?;
         let over = CancellationToken::new();
+        let ears = Ears::new(server, with_keys_of(&url, given.clone()));
+        let version = OnceLock::new();
+        if era == Era::Modern {
+            ears.be_modern();
+            // It has just been made.
+            let _ = version.set(HeaderValue::from_static(modern::VERSION));
+        }
         Ok(Self {
             _over_on_drop: over.clone().drop_guard(),
             shared: Arc::new(Shared {
                 limits,
                 client: clients.to(&url).clone(),
-                ears: Ears::new(server, with_keys_of(&url, given.clone())),
+                ears,
                 url,
                 headers,
                 given,
                 session: OnceLock::new(),
-                version: OnceLock::new(),
+                version,
                 answers: Arc::new(Semaphore::new(ANSWERS)),
                 over,
                 lost: AtomicBool::new(false),
@@ -134,7 +143,8 @@ impl Endpoint {
         let mut unanswered = Unanswered {
             shared,
             id: outgoing.id,
-            may_be_cancelled: is_cancellable(method),
+            // Since 2026-07-28 it is enough that we don't read on.
+            may_be_cancelled: shared.ears.era() == Era::Legacy && is_cancellable(method),
         };
         let answer = tokio::select! {
             biased;
@@ -148,7 +158,7 @@ impl Endpoint {
     /// Sends a notification. A server that can't take it gets over it, unless it refuses us altogether.
     pub(super) async fn notify(&self, method: &str, message: Vec<u8>) -> Result<(), UpstreamError> {
         let shared = &self.shared;
-        let response = shared.post(method, message).await?;
+        let response = shared.post(method, HeaderMap::new(), message).await?;
         match shared.check_status(method, response).await.err() {
             Some(
                 error @ (UpstreamError::Unauthorized { .. } | UpstreamError::SessionLost { .. }),
@@ -256,9 +266,14 @@ impl Shared {
         outgoing: Outgoing<'_>,
         ongoing: Option<&Ongoing>,
     ) -> Result<Box<RawValue>, UpstreamError> {
-        let Outgoing { id, method, body } = outgoing;
+        let Outgoing {
+            id,
+            method,
+            body,
+            headers,
+        } = outgoing;
         let place = Place::Request(ongoing);
-        let response = self.post(method, body).await?;
+        let response = self.post(method, headers, body).await?;
         let response = self.check_status(method, response).await?;
         if method == "initialize" {
             self.take_session(method, &response)?;
@@ -270,9 +285,15 @@ impl Shared {
         }
     }
 
-    async fn post(&self, method: &str, message: Vec<u8>) -> Result<Response, UpstreamError> {
+    async fn post(
+        &self,
+        method: &str,
+        repeated: HeaderMap,
+        message: Vec<u8>,
+    ) -> Result<Response, UpstreamError> {
         let post = self.client.post(self.url.clone());
-        let post = post.headers(self.all_headers()).body(message);
+        let post = post.headers(self.all_headers()).headers(repeated);
+        let post = post.body(message);
         let response = post.send().await;
         response.map_err(|it| self.unreachable(method, &it))
     }
@@ -416,7 +437,7 @@ impl Shared {
         };
         let shared = self.clone();
         runtime.spawn(async move {
-            let post = shared.post("a notification or an answer", message);
+            let post = shared.post("a notification or an answer", HeaderMap::new(), message);
             if let Ok(Err(error)) = timeout(ASIDE, post).await {
                 tracing::debug!(server = shared.ears.server(), %error, "it was not told");
             }

@@ -1,15 +1,17 @@
 //! Asks a server and waits for its answer, in time.
 
 use super::{
-    Limits, UpstreamError,
+    Era, Limits, UpstreamError,
     ears::{Ears, Entered},
     http::Endpoint,
     message,
-    meta::Meta,
+    meta::{Meta, Said},
+    modern,
     ongoing::{Asked, Ongoing},
     stdio::Program,
     talk::Talk,
 };
+use reqwest::header::HeaderMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::{
@@ -25,6 +27,9 @@ use tokio::{
     sync::mpsc,
     time::{Instant, sleep_until, timeout},
 };
+
+/// How much is shown of the type of a result.
+const LONGEST_KIND: usize = 40;
 
 /// The way to one server.
 pub(super) struct Link {
@@ -46,6 +51,8 @@ pub(super) struct Outgoing<'a> {
     pub(super) id: u64,
     pub(super) method: &'a str,
     pub(super) body: Vec<u8>,
+    /// What headers repeat of the body, where there are headers.
+    pub(super) headers: HeaderMap,
 }
 
 impl Link {
@@ -66,48 +73,89 @@ impl Link {
         params: &impl Serialize,
         talk: &Talk,
     ) -> Result<Box<RawValue>, UpstreamError> {
-        let outgoing = self.write(method, params, talk)?;
-        if talk.listener.is_none() && !talk.progress {
+        let era = self.transport.ears().era();
+        let outgoing = self.write(era, method, params, talk)?;
+        let result = if talk.listener.is_none() && !talk.progress {
             let limit = self.limits.call.min(self.limits.longest);
             let exchange = self.transport.exchange(outgoing, None);
-            return self.in_time(method, limit, exchange).await;
+            self.in_time(method, limit, exchange).await
+        } else {
+            let (entered, asked) = self.transport.ears().enter(outgoing.id, talk);
+            self.exchange_with(outgoing, &entered, asked).await
+        };
+        match era {
+            Era::Legacy => result,
+            Era::Modern => self.of_known_kind(method, result?, talk),
         }
-        let (entered, asked) = self.transport.ears().enter(outgoing.id, talk);
-        self.exchange_with(outgoing, &entered, asked).await
     }
 
-    /// Sends a plain request that has a limit of its own.
+    /// Sends a plain request in the way of an era, with a limit of its own.
     pub(super) async fn ask(
         &self,
+        era: Era,
         method: &str,
         params: &impl Serialize,
         limit: Duration,
     ) -> Result<Box<RawValue>, UpstreamError> {
-        let outgoing = self.write(method, params, &Talk::default())?;
+        let outgoing = self.write(era, method, params, &Talk::default())?;
         let exchange = self.transport.exchange(outgoing, None);
         self.in_time(method, limit, exchange).await
     }
 
     fn write<'a>(
         &self,
+        era: Era,
         method: &'a str,
         params: &impl Serialize,
         talk: &Talk,
     ) -> Result<Outgoing<'a>, UpstreamError> {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let is_modern = era == Era::Modern;
         let meta = Meta {
             token: talk.progress.then_some(id),
             rest: &talk.meta,
-            said: None,
+            said: is_modern.then(|| Said {
+                version: modern::VERSION,
+                capabilities: &talk.capabilities,
+                log: talk.log.filter(|_| talk.listener.is_some()),
+            }),
         };
         let meta = (!meta.is_empty()).then_some(&meta);
-        let body = message::request(id, method, params, meta);
-        let body = body.map_err(|error| UpstreamError::Unsendable {
+        let unsendable = |error: serde_json::Error| UpstreamError::Unsendable {
             server: self.server.to_string(),
             method: method.to_owned(),
             reason: error.to_string(),
-        })?;
-        Ok(Outgoing { id, method, body })
+        };
+        let params = serde_json::value::to_raw_value(params).map_err(unsendable)?;
+        let body = message::request(id, method, &params, meta).map_err(unsendable)?;
+        let headers = if is_modern && self.transport.has_headers() {
+            modern::headers(method, &params, &talk.headers)
+        } else {
+            HeaderMap::new()
+        };
+        Ok(Outgoing {
+            id,
+            method,
+            body,
+            headers,
+        })
+    }
+
+    fn of_known_kind(
+        &self,
+        method: &str,
+        result: Box<RawValue>,
+        talk: &Talk,
+    ) -> Result<Box<RawValue>, UpstreamError> {
+        let Some(kind) = modern::unknown_kind(&result, &talk.capabilities) else {
+            return Ok(result);
+        };
+        let kind = self.transport.ears().masks().beginning(&kind, LONGEST_KIND);
+        Err(UpstreamError::Malformed {
+            server: self.server.to_string(),
+            method: method.to_owned(),
+            what: format!("a result of the unknown type `{kind}`"),
+        })
     }
 
     /// Waits for the answer, and meanwhile has the server's questions answered. Signs of progress hold the limit off, and
@@ -188,6 +236,10 @@ impl Transport {
             Self::Program(program) => program.tell(message),
             Self::Endpoint(endpoint) => endpoint.tell(message),
         }
+    }
+
+    fn has_headers(&self) -> bool {
+        matches!(self, Self::Endpoint(_))
     }
 
     pub(super) fn ears(&self) -> &Ears {

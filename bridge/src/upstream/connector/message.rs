@@ -2,7 +2,7 @@
 
 use super::{meta::Meta, talk::Refusal};
 use serde::{
-    Deserialize, Deserializer, Serialize,
+    Deserialize, Deserializer,
     de::{IgnoredAny, SeqAccess, Visitor},
 };
 use serde_json::{Value, value::RawValue};
@@ -197,10 +197,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Batch<'a> {
 pub(super) fn request(
     id: u64,
     method: &str,
-    params: &impl Serialize,
+    params: &RawValue,
     meta: Option<&Meta<'_>>,
 ) -> Result<Vec<u8>, serde_json::Error> {
-    let params = serde_json::value::to_raw_value(params)?;
     // `null` is no value that `params` may have.
     let params = Some(params.get()).filter(|it| *it != "null");
     let mut text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"#).into_bytes();

@@ -31,6 +31,7 @@ pub(super) struct Bulletin {
     told: Notify,
     /// What the server will tell of.
     watched: Mutex<Vec<News>>,
+    acknowledged: Notify,
 }
 
 impl Bulletin {
@@ -67,6 +68,16 @@ impl Bulletin {
                 None => self.told.notified().await,
             }
         }
+    }
+
+    /// Notes that the server tells of what was wanted.
+    pub(super) fn acknowledge(&self) {
+        self.acknowledged.notify_one();
+    }
+
+    /// Waits until the server tells of what was wanted.
+    pub(super) async fn acknowledged(&self) {
+        self.acknowledged.notified().await;
     }
 
     /// Says whether this is new, and is watched from now on.

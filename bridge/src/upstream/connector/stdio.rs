@@ -171,7 +171,9 @@ impl Program {
         &self,
         outgoing: Outgoing<'_>,
     ) -> Result<Box<RawValue>, UpstreamError> {
-        let Outgoing { id, method, body } = outgoing;
+        let Outgoing {
+            id, method, body, ..
+        } = outgoing;
         let mut answer = match self.waiting.enter(id) {
             Ok(answer) => answer,
             Err(ending) => return Err(self.ended_error(method, ending)),

@@ -17,7 +17,8 @@ pub struct Talk {
     /// What else of the caller's `_meta` goes on to the server: traces, and keys of vendors. What concerns one hop only
     /// is left out.
     pub meta: Map<String, Value>,
-    /// What headers repeat of the arguments since 2026-07-28, by the names that follow `Mcp-Param-`.
+    /// What headers repeat of the arguments since 2026-07-28, by the names that follow `Mcp-Param-`;
+    /// [`param_headers`](super::param_headers) makes them.
     pub headers: Vec<(String, String)>,
     /// Who hears what the server says meanwhile.
     pub listener: Option<Arc<dyn Listener>>,

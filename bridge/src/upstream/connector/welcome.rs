@@ -10,6 +10,8 @@ const LONGEST_VERSION: usize = 32;
 /// How long the name of a server may be, and its own version.
 const LONGEST_NAME: usize = 128;
 
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
 /// How a server introduces itself.
 #[derive(Debug)]
 pub(super) struct Welcome {
@@ -21,7 +23,7 @@ pub(super) struct Welcome {
 }
 
 impl Welcome {
-    /// Reads the answer to `initialize`. Whatever is missing or of another shape is taken to be unsaid.
+    /// Reads the answer to `initialize` or `server/discover`. Whatever is missing or of another shape is taken to be unsaid.
     pub(super) fn read(result: &RawValue, masks: &Masks) -> Option<Self> {
         let Value::Object(mut result) = serde_json::from_str(result.get()).ok()? else {
             return None;
@@ -34,9 +36,10 @@ impl Welcome {
         });
         let version = version.unwrap_or(UNSAID_VERSION).to_owned();
         let of_itself = |key: &str| {
-            let text = result
-                .get("serverInfo")
-                .and_then(|it| it.get(key)?.as_str());
+            // Since 2026-07-28 it stands in `_meta`.
+            let newer = result.get("_meta").and_then(|it| it.get(SERVER_INFO));
+            let info = newer.or_else(|| result.get("serverInfo"));
+            let text = info.and_then(|it| it.get(key)?.as_str());
             masks.beginning(text.unwrap_or_default(), LONGEST_NAME)
         };
         Some(Self {

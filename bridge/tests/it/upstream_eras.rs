@@ -1,0 +1,410 @@
+//! Servers with sessions and without, and how it is found out which is which.
+
+use crate::{
+    endpoint::{Answer, Asked, Endpoint, connector, legacy, limits},
+    upstream_talk::{Scribe, talk},
+};
+use clopen_mcp::upstream::{
+    Address, Client, Era, Limits, News, Opening, Talk, UpstreamError, param_headers,
+};
+use serde_json::{Value, json, value::to_raw_value};
+use std::{collections::BTreeMap, fs, sync::Arc, time::Duration};
+use tempfile::TempDir;
+use tokio::time::timeout;
+
+const DISCOVERY: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true}},"instructions":"Be kind.","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"new","version":"9"}}}}"#;
+const WELCOME: &str =
+    r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{}}}"#;
+
+fn address(url: &str) -> Address {
+    Address::Http {
+        url: url.to_owned(),
+        headers: BTreeMap::new(),
+    }
+}
+
+fn shell(script: &str) -> Address {
+    Address::Command {
+        program: "/bin/sh".to_owned(),
+        arguments: vec!["-c".to_owned(), script.to_owned()],
+        environment: BTreeMap::new(),
+        folder: None,
+    }
+}
+
+/// Little patience for what may be unknown.
+fn hasty() -> Limits {
+    Limits {
+        connect: Duration::from_secs(4),
+        ..limits()
+    }
+}
+
+async fn connect(address: &Address) -> Result<Client, UpstreamError> {
+    connect_with(address, &Opening::default()).await
+}
+
+async fn connect_with(address: &Address, opening: &Opening) -> Result<Client, UpstreamError> {
+    connector(hasty()).connect("fake", address, opening).await
+}
+
+/// Serves without sessions; `answer` answers what comes after `server/discover`.
+async fn serve(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Endpoint {
+    Endpoint::serve(move |asked| {
+        if asked.is("server/discover") {
+            Answer::json(DISCOVERY)
+        } else {
+            answer(asked)
+        }
+    })
+    .await
+}
+
+fn body(asked: &Asked) -> Value {
+    serde_json::from_str(&asked.body).expect("it is JSON")
+}
+
+/// A stream of these messages, which are the answers to whatever was asked.
+fn stream(messages: &[&str]) -> Answer {
+    let events = messages.iter().map(|it| format!("data: {it}\n\n"));
+    Answer::stream(&events.collect::<String>())
+}
+
+#[tokio::test]
+async fn without_a_session_every_request_says_everything() {
+    let endpoint = serve(|asked| {
+        if asked.is("subscriptions/listen") {
+            return Answer::stream(": hi\n\n").hanging();
+        }
+        stream(&[
+            r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":3,"progress":1}}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"x"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
+            r#"{"id":3,"result":{"resultType":"input_required"}}"#,
+        ])
+    });
+    let endpoint = endpoint.await;
+    let client = connect(&address(&endpoint.url)).await.expect("it connects");
+    assert!(client.is_modern());
+    assert_eq!(client.protocol_version(), "2026-07-28");
+    assert_eq!(client.server_info(), ("new", "9"));
+    assert_eq!(client.instructions(), Some("Be kind."));
+    endpoint.was_asked(|it| it.is("subscriptions/listen")).await;
+
+    let scribe = Arc::new(Scribe::default());
+    let schema =
+        json!({ "properties": { "place": { "type": "string", "x-mcp-header": "Place" } } });
+    let arguments = json!({ "place": "Zürich" });
+    let raw = to_raw_value(&arguments).expect("it is JSON");
+    let sampling = json!({ "sampling": {} });
+    let meta = json!({
+        "traceparent": "00-1",
+        "a.example/x": 1,
+        "progressToken": "theirs",
+        "io.modelcontextprotocol/protocolVersion": "1900-01-01",
+    });
+    let said = Talk {
+        capabilities: sampling.as_object().cloned().unwrap_or_default(),
+        meta: meta.as_object().cloned().unwrap_or_default(),
+        headers: param_headers(&schema, &raw),
+        ..talk(&scribe)
+    };
+    let call = json!({ "name": "weather", "arguments": arguments });
+    let result = client.converse("tools/call", &call, said).await;
+    assert_eq!(
+        result.expect("it answers").get(),
+        r#"{"resultType":"input_required"}"#
+    );
+    assert_eq!(scribe.heard(), ["1 of None: None", r#"Error of None: "x""#]);
+    client.close().await;
+
+    let asked = endpoint.asked();
+    let discover = &asked[0];
+    assert_eq!(
+        body(discover),
+        json!({
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "server/discover",
+            "params": { "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": { "name": "clopen-mcp", "version": env!("CARGO_PKG_VERSION") },
+                "io.modelcontextprotocol/clientCapabilities": {},
+            } },
+        })
+    );
+    assert_eq!(discover.header("mcp-method"), Some("server/discover"));
+    let call = endpoint.was_asked(|it| it.is("tools/call")).await;
+    // PRO-253: headers are of this body, whatever the caller's said.
+    assert_eq!(call.header("mcp-name"), Some("weather"));
+    assert_eq!(call.header("mcp-method"), Some("tools/call"));
+    assert_eq!(
+        call.header("mcp-param-place"),
+        Some("=?base64?WsO8cmljaA==?=")
+    );
+    assert_eq!(call.header("mcp-protocol-version"), Some("2026-07-28"));
+    assert_eq!(
+        body(&call)["params"]["_meta"],
+        json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": { "name": "clopen-mcp", "version": env!("CARGO_PKG_VERSION") },
+            "io.modelcontextprotocol/clientCapabilities": { "sampling": {} },
+            "io.modelcontextprotocol/logLevel": "notice",
+            "progressToken": 3,
+            "traceparent": "00-1",
+            "a.example/x": 1,
+        })
+    );
+    // No session, and nothing that goes with one; a server's requests are not answered.
+    assert!(asked.iter().all(|it| it.method == "POST"), "{asked:#?}");
+    assert_eq!(endpoint.asked().len(), 3);
+}
+
+#[tokio::test]
+async fn who_reads_no_further_has_cancelled() {
+    let endpoint = serve(|_| Answer::stream(": wait\n\n").hanging()).await;
+    let client = connect(&address(&endpoint.url)).await.expect("it connects");
+    let call = client.request("tools/call", &());
+    timeout(Duration::from_millis(300), call)
+        .await
+        .expect_err("it hangs");
+    endpoint.was_left(|it| it.is("tools/call")).await;
+    let told = endpoint.asked();
+    assert!(!told.iter().any(|it| it.is("notifications/cancelled")));
+    assert!(!client.is_closed());
+}
+
+#[tokio::test]
+async fn an_unknown_kind_of_result_is_none() {
+    let endpoint = Endpoint::serve(|asked| {
+        if asked.is("server/discover") {
+            Answer::json(&DISCOVERY.replace("listChanged", "silent"))
+        } else {
+            Answer::json(r#"{"id":2,"result":{"resultType":"task"}}"#)
+        }
+    });
+    let client = connect(&address(&endpoint.await.url)).await;
+    let client = client.expect("it connects");
+    let answer = client.request("tools/call", &()).await;
+    let error = answer.expect_err("no task was wanted");
+    assert!(matches!(error, UpstreamError::Malformed { .. }), "{error}");
+    assert!(
+        error.to_string().contains(r#"the unknown type `"task"`"#),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn endpoints_that_understand_nothing_get_a_session() {
+    type Refuse = fn() -> Answer;
+    let refusals: [Refuse; 7] = [
+        || Answer::new("400 Bad Request", &[], "Bad Request: no valid session ID"),
+        || Answer::new("404 Not Found", &[], ""),
+        || Answer::new("500 Oops", &[], "oops"),
+        || Answer::json(r#"{"id":1,"error":{"code":-32601,"message":"no"}}"#),
+        || {
+            let error = r#"{"id":null,"error":{"code":-32600,"message":"not initialized"}}"#;
+            Answer::new("400 Bad Request", &[], error)
+        },
+        || Answer::json(r#"{"id":1,"result":{}}"#),
+        || {
+            let error = r#"{"id":1,"error":{"code":-32022,"message":"no","data":{"supported":["2025-11-25"]}}}"#;
+            Answer::new("400 Bad Request", &[], error)
+        },
+    ];
+    for refuse in refusals {
+        let endpoint = Endpoint::serve(move |asked| {
+            if asked.is("initialize") {
+                Answer::new("200 OK", &["mcp-session-id: s-1"], WELCOME)
+            } else if asked.is("server/discover") {
+                refuse()
+            } else {
+                Answer::accepted()
+            }
+        });
+        let endpoint = endpoint.await;
+        let client = connect(&address(&endpoint.url)).await.expect("it connects");
+        assert_eq!(client.era(), Era::Legacy);
+        let asked = endpoint.asked();
+        assert_eq!(asked[1].header("mcp-method"), None);
+        assert_eq!(asked[1].header("mcp-protocol-version"), None);
+    }
+}
+
+#[tokio::test]
+async fn who_refuses_altogether_is_not_asked_again() {
+    for status in [
+        "401 Unauthorized",
+        "403 Forbidden",
+        "408 Timeout",
+        "429 Too Many",
+        "503 Busy",
+    ] {
+        let endpoint = Endpoint::serve(move |_| Answer::new(status, &[], "")).await;
+        let error = connect(&address(&endpoint.url)).await;
+        let error = error.expect_err("it refuses").to_string();
+        assert!(error.contains(&status[..3]), "{error}");
+        assert_eq!(endpoint.asked().len(), 1, "{status}");
+    }
+    // It speaks a later version only.
+    let endpoint = Endpoint::serve(|_| {
+        let error = r#"{"id":1,"error":{"code":-32022,"message":"too old","data":{"supported":["2027-01-01"]}}}"#;
+        Answer::new("400 Bad Request", &[], error)
+    });
+    let error = connect(&address(&endpoint.await.url)).await;
+    let error = error.expect_err("it refuses").to_string();
+    assert!(error.contains("too old"), "{error}");
+}
+
+#[tokio::test]
+async fn an_endpoint_that_leaves_a_question_open_gets_a_session() {
+    let endpoint = Endpoint::serve(|asked| {
+        if asked.is("server/discover") {
+            Answer::stream(": hm\n\n").hanging()
+        } else if asked.is("initialize") {
+            Answer::json(WELCOME)
+        } else {
+            Answer::accepted()
+        }
+    });
+    let client = connect(&address(&endpoint.await.url)).await;
+    assert!(!client.expect("it connects").is_modern());
+}
+
+#[tokio::test]
+async fn what_is_known_is_tried_first_and_found_out_anew() {
+    let endpoint = serve(|_| Answer::new("404 Not Found", &[], "")).await;
+    let client = connect_with(&address(&endpoint.url), &legacy()).await;
+    assert!(client.expect("it connects").is_modern());
+    let methods = endpoint.asked().into_iter().map(|it| it.is("initialize"));
+    assert_eq!(methods.take(2).collect::<Vec<_>>(), [true, false]);
+
+    let endpoint = Endpoint::serve(|asked| {
+        if asked.is("initialize") {
+            Answer::json(WELCOME)
+        } else {
+            Answer::accepted()
+        }
+    });
+    let endpoint = endpoint.await;
+    let modern = Opening {
+        known: Some(Era::Modern),
+        ..Opening::default()
+    };
+    let client = connect_with(&address(&endpoint.url), &modern).await;
+    assert!(!client.expect("it connects").is_modern());
+}
+
+#[tokio::test]
+async fn std_114_a_program_that_can_not_bear_questions_is_started_anew() {
+    let script = format!(
+        r#"read -r line; case $line in *'"initialize"'*) ;; *) echo 'not initialized' >&2; exit 7 ;; esac
+printf '%s\n' '{WELCOME}'; read -r line; read -r line; printf '{{"id":2,"result":7}}\n'; cat >/dev/null"#
+    );
+    let client = connect(&shell(&script)).await.expect("it connects");
+    assert!(!client.is_modern());
+    let result = client.request("x", &()).await.expect("it answers");
+    assert_eq!(result.get(), "7");
+    // Once it is known, it is not asked.
+    let folder = TempDir::new().expect("the temporary folder can be written");
+    let file = folder.path().join("starts");
+    let counted = format!("echo start >> '{}'; {script}", file.display());
+    let client = connect_with(&shell(&counted), &legacy()).await;
+    client.expect("it connects");
+    let starts = fs::read_to_string(&file).expect("it was written");
+    assert_eq!(starts, "start\n");
+}
+
+#[tokio::test]
+async fn programs_that_understand_nothing_get_a_session() {
+    let second = WELCOME.replace(r#""id":1"#, r#""id":2"#);
+    let refuse = r#"printf '{"id":1,"error":{"code":-32602,"message":"what?"}}\n'"#;
+    for first in [refuse, "echo what?", "sleep 0.1"] {
+        let script = format!(
+            "read -r line; {first}; read -r line; printf '%s\\n' '{second}'; read -r line; printf '{{\"id\":3,\"result\":%s}}\\n' \"$line\"; cat >/dev/null"
+        );
+        let client = connect(&shell(&script)).await.expect("it connects");
+        assert!(!client.is_modern(), "{first}");
+        // The next that it is told is that the session has begun.
+        let told = client.request("x", &()).await.expect("it answers");
+        assert!(told.get().contains("notifications/initialized"), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn programs_may_have_no_sessions() {
+    let cancelled =
+        r#"read -r a; read -r b; printf '{"id":4,"result":{"a":%s}}\n' "$b"; cat >/dev/null"#;
+    // It tells of its tools, which is the second request.
+    let script = format!(
+        r#"read -r line; printf '%s\n' '{DISCOVERY}'; read -r listen
+printf '%s\n' '{{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged"}}' '{{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}}'
+{cancelled}"#
+    );
+    let client = connect(&shell(&script)).await.expect("it connects");
+    assert!(client.is_modern());
+    let changed = timeout(Duration::from_secs(5), client.news()).await;
+    assert_eq!(changed.expect("it is told"), News::Tools);
+    let call = client.request("tools/call", &());
+    timeout(Duration::from_millis(300), call)
+        .await
+        .expect_err("nobody answers");
+    let told = client.request("tools/call", &()).await;
+    let told = told.expect("it answers");
+    assert!(told.get().contains(r#""requestId":3"#), "{told}");
+}
+
+#[tokio::test]
+async fn a_slow_program_without_sessions_is_waited_for() {
+    let script = format!(
+        r#"read -r discover; read -r initialize
+printf '%s\n' '{{"id":2,"error":{{"code":-32601,"message":"no such method"}}}}' '{DISCOVERY}'; cat >/dev/null"#
+    );
+    let client = connect(&shell(&script)).await.expect("it connects");
+    assert!(client.is_modern());
+}
+
+#[tokio::test]
+async fn news_come_on_a_stream_that_is_kept_up() {
+    let endpoint = serve(|asked| {
+        let acknowledged =
+            r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{}}"#;
+        let updated = r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a:1"}}"#;
+        let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+        if asked.body.contains("a:2") {
+            // It breaks off, and the next one tells nothing.
+            stream(&[acknowledged])
+        } else if asked.body.contains("a:1") {
+            stream(&[acknowledged, updated]).hanging()
+        } else {
+            stream(&[acknowledged, changed]).hanging()
+        }
+    });
+    let endpoint = endpoint.await;
+    let client = connect(&address(&endpoint.url)).await.expect("it connects");
+    let news = async || {
+        let news = timeout(Duration::from_secs(10), client.news()).await;
+        news.expect("it is told")
+    };
+    assert_eq!(news().await, News::Tools);
+    let first = endpoint.was_asked(|it| it.is("subscriptions/listen")).await;
+    assert_eq!(
+        body(&first)["params"]["notifications"],
+        json!({ "toolsListChanged": true })
+    );
+    client.subscribe("a:1").await.expect("it can");
+    assert_eq!(news().await, News::Updated("a:1".to_owned()));
+    let second = endpoint.was_asked(|it| it.body.contains("a:1")).await;
+    assert_eq!(
+        body(&second)["params"]["notifications"],
+        json!({ "toolsListChanged": true, "resourceSubscriptions": ["a:1"] })
+    );
+    endpoint
+        .was_left(|it| it.is("subscriptions/listen") && !it.body.contains("a:1"))
+        .await;
+    client.subscribe("a:2").await.expect("it can");
+    // All that may have been missed.
+    assert_eq!(news().await, News::Tools);
+    assert_eq!(news().await, News::Updated("a:1".to_owned()));
+    assert_eq!(news().await, News::Updated("a:2".to_owned()));
+}
