@@ -11,6 +11,7 @@ use std::{
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::{TcpListener, TcpStream},
+    sync::mpsc::UnboundedReceiver,
     time::sleep,
 };
 
@@ -39,6 +40,8 @@ impl Asked {
 pub(crate) struct Answer {
     pub(crate) pieces: Vec<Vec<u8>>,
     pub(crate) hangs: bool,
+    /// More pieces, as they come.
+    pub(crate) more: Option<UnboundedReceiver<Vec<u8>>>,
 }
 
 impl Answer {
@@ -51,6 +54,7 @@ impl Answer {
         Self {
             pieces: vec![head.into_bytes(), body.as_bytes().to_vec()],
             hangs: false,
+            more: None,
         }
     }
 
@@ -110,6 +114,15 @@ impl Endpoint {
                         }
                         let _ = stream.get_mut().flush().await;
                         sleep(Duration::from_millis(2)).await;
+                    }
+                    let mut more = answer.more;
+                    while let Some(more) = &mut more {
+                        let Some(piece) = more.recv().await else {
+                            return;
+                        };
+                        if stream.get_mut().write_all(&piece).await.is_err() {
+                            return;
+                        }
                     }
                     if answer.hangs {
                         // Until the client has enough.

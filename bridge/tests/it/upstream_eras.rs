@@ -8,9 +8,14 @@ use clopen_mcp::upstream::{
     Address, Client, Era, Limits, News, Opening, Talk, UpstreamError, param_headers,
 };
 use serde_json::{Value, json, value::to_raw_value};
-use std::{collections::BTreeMap, fs, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fs,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 use tempfile::TempDir;
-use tokio::time::timeout;
+use tokio::{sync::mpsc, time::timeout};
 
 const DISCOVERY: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true}},"instructions":"Be kind.","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"new","version":"9"}}}}"#;
 const WELCOME: &str =
@@ -407,4 +412,83 @@ async fn news_come_on_a_stream_that_is_kept_up() {
     assert_eq!(news().await, News::Tools);
     assert_eq!(news().await, News::Updated("a:1".to_owned()));
     assert_eq!(news().await, News::Updated("a:2".to_owned()));
+}
+
+/// Serves as of 2024-11-05: what is posted is answered on the stream, except that the connection breaks at `die`.
+async fn serve_old(path: &'static str, sends_to: &'static str) -> Endpoint {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let sender = Mutex::new(Some(sender));
+    let receiver = Mutex::new(Some(receiver));
+    let endpoint = Endpoint::serve(move |asked| {
+        if asked.method == "GET" && asked.path == path {
+            let named = format!("event: endpoint\r\ndata: {sends_to}\r\n\r\n");
+            return Answer {
+                more: receiver.lock().expect("it is free").take(),
+                ..Answer::stream(&named)
+            };
+        }
+        if asked.method != "POST" || asked.path != "/send?session=s3cr3t-1" {
+            return Answer::new("405 Not Allowed", &[], "");
+        }
+        let mut stream = sender.lock().expect("it is free");
+        let say = |text: String| {
+            let event = format!("event: message\r\ndata: {text}\r\n\r\n");
+            let stream = stream.as_ref().expect("it is open");
+            stream.send(event.into_bytes()).expect("it is read");
+        };
+        if asked.is("initialize") {
+            say(WELCOME.replace(r#""id":1"#, &format!(r#""id":{}"#, body(asked)["id"])));
+        } else if asked.is("die") {
+            *stream = None;
+        } else if asked.is("tools/call") {
+            say(r#"{"jsonrpc":"2.0","id":"q","method":"elicitation/create"}"#.to_owned());
+        } else if asked.body.contains(r#""id":"q""#) {
+            say(r#"{"jsonrpc":"2.0","id":2,"result":"key s3cr3t-1"}"#.to_owned());
+        } else if asked.is("refuse") {
+            let error = r#"{"jsonrpc":"2.0","id":3,"error":{"code":-1,"message":"no s3cr3t-1"}}"#;
+            say(error.to_owned());
+        }
+        Answer::accepted()
+    });
+    let mut endpoint = endpoint.await;
+    endpoint.url = endpoint.url.replace("/mcp", path);
+    endpoint
+}
+
+#[tokio::test]
+async fn the_first_http_of_all_is_spoken() {
+    for path in ["/sse", "/old"] {
+        let endpoint = serve_old(path, "/send?session=s3cr3t-1").await;
+        let client = connect(&address(&endpoint.url)).await.expect("it connects");
+        assert!(!client.is_modern());
+        let asked = endpoint.asked();
+        let tried = asked.iter().position(|it| it.method == "GET");
+        assert_eq!(tried, Some(if path == "/sse" { 0 } else { 2 }));
+
+        let scribe = Arc::new(Scribe::default());
+        let answer = client
+            .converse("tools/call", &json!({}), talk(&scribe))
+            .await;
+        assert_eq!(answer.expect("it answers").get(), r#""key s3cr3t-1""#);
+        assert_eq!(scribe.heard(), ["asked elicitation/create {}"]);
+        let error = client.request("refuse", &()).await.expect_err("it refuses");
+        assert_eq!(
+            error.to_string(),
+            "server `fake` refused `refuse`: no *** (code -1)"
+        );
+        let error = client.request("die", &()).await.expect_err("it breaks");
+        assert!(
+            matches!(error, UpstreamError::Unreachable { .. }),
+            "{error}"
+        );
+        client.closed().await;
+    }
+}
+
+#[tokio::test]
+async fn the_stream_may_not_send_us_elsewhere() {
+    let endpoint = serve_old("/sse", "https://evil.example/send").await;
+    let error = connect(&address(&endpoint.url)).await;
+    let error = error.expect_err("it is elsewhere").to_string();
+    assert!(error.contains("status 405"), "{error}");
 }

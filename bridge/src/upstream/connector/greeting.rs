@@ -10,8 +10,9 @@ use super::{
     stdio::{Program, Start},
     welcome::Welcome,
 };
+use crate::secret::Secret;
 use serde_json::{json, value::RawValue};
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
 use tokio::time::{Instant, timeout};
 
 /// What we ask for with a session. A server may answer with another one.
@@ -38,6 +39,13 @@ pub(super) async fn open(
         opening,
         end: Instant::now() + connector.limits.connect,
     };
+    if let Address::Http { url, headers } = address
+        && opening.known != Some(Era::Modern)
+        && Endpoint::looks_old(url)
+        && let Ok(greeted) = greeting.with_old_session(url, headers).await
+    {
+        return Ok(greeted);
+    }
     if opening.known == Some(Era::Legacy) {
         match greeting.with_session().await {
             Err(error) if wants_another_era(&error) => {}
@@ -78,6 +86,36 @@ impl Greeting<'_> {
     /// Opens a session right away.
     async fn with_session(&self) -> Greeted {
         let link = self.link(Era::Legacy)?;
+        let error = match self.initialize(&link).await {
+            Ok(welcome) => return Ok((link, welcome)),
+            Err(error) => error,
+        };
+        match self.address {
+            Address::Http { url, headers } if wants_another_era(&error) => {
+                match self.with_old_session(url, headers).await {
+                    Err(unauthorized @ UpstreamError::Unauthorized { .. }) => Err(unauthorized),
+                    Err(_) => Err(error),
+                    Ok(greeted) => Ok(greeted),
+                }
+            }
+            _ => Err(error),
+        }
+    }
+
+    /// Opens a session as of 2024-11-05, in which all answers come on one stream.
+    async fn with_old_session(&self, url: &str, headers: &BTreeMap<String, Secret>) -> Greeted {
+        let (limits, clients) = (self.connector.limits, &self.connector.clients);
+        let endpoint = Endpoint::old(self.server, (url, headers), limits, clients);
+        let endpoint = timeout(self.patience(), endpoint).await;
+        let endpoint = endpoint.unwrap_or_else(|_| {
+            Err(UpstreamError::TimedOut {
+                server: self.server.to_string(),
+                method: INITIALIZE.to_owned(),
+                after: self.patience(),
+                said: String::new(),
+            })
+        });
+        let link = Link::new(self.server, Transport::Endpoint(endpoint?), limits);
         let welcome = self.initialize(&link).await?;
         Ok((link, welcome))
     }

@@ -2,6 +2,7 @@
 
 mod failure;
 mod listen;
+mod old;
 
 use super::{
     Era, Limits, UpstreamError,
@@ -10,11 +11,12 @@ use super::{
     error::result,
     link::Outgoing,
     mask::Masks,
-    message::{self, Message, Outcome},
+    message::{self, Answer, Message, Outcome},
     modern,
     ongoing::Ongoing,
     sse::{Events, TooLarge},
     stdio::is_cancellable,
+    waiting::Waiting,
 };
 use crate::secret::Secret;
 use reqwest::{
@@ -77,6 +79,8 @@ struct Shared {
     lost: AtomicBool,
     /// Whether somebody listens for news between requests.
     listens: AtomicBool,
+    /// Who waits for what, where answers don't come as answers to what is posted, but on a stream of their own.
+    waiting: Option<Waiting>,
 }
 
 impl Endpoint {
@@ -87,47 +91,45 @@ impl Endpoint {
         limits: Limits,
         clients: &Clients,
     ) -> Result<Self, UpstreamError> {
-        let bad = |reason: String| UpstreamError::BadAddress {
-            server: server.to_string(),
-            reason,
-        };
-        let url = Url::parse(url).map_err(|it| bad(format!("its URL is none: {it}")))?;
-        if !matches!(url.scheme(), "http" | "https") {
-            let scheme = url.scheme();
-            return Err(bad(format!(
-                "`{scheme}` is not HTTP; the URL begins with `https://` or `http://`"
-            )));
-        }
-        let given = Masks::new(headers.values());
-        let headers = headers
-            .iter()
-            .map(|(name, value)| header(name, value).map_err(&bad))
-            .collect::<Result<_, _>>()?;
-        let over = CancellationToken::new();
-        let ears = Ears::new(server, with_keys_of(&url, given.clone()));
-        let version = OnceLock::new();
+        let place = Location::read(server, url, headers)?;
+        let ears = Ears::new(server, place.masks());
         if era == Era::Modern {
             ears.be_modern();
+        }
+        Ok(Self::at(place, ears, None, limits, clients))
+    }
+
+    fn at(
+        place: Location,
+        ears: Ears,
+        waiting: Option<Waiting>,
+        limits: Limits,
+        clients: &Clients,
+    ) -> Self {
+        let over = CancellationToken::new();
+        let version = OnceLock::new();
+        if ears.era() == Era::Modern {
             // It has just been made.
             let _ = version.set(HeaderValue::from_static(modern::VERSION));
         }
-        Ok(Self {
+        Self {
             _over_on_drop: over.clone().drop_guard(),
             shared: Arc::new(Shared {
                 limits,
-                client: clients.to(&url).clone(),
+                client: clients.to(&place.url).clone(),
                 ears,
-                url,
-                headers,
-                given,
+                url: place.url,
+                headers: place.headers,
+                given: place.given,
                 session: OnceLock::new(),
                 version,
                 answers: Arc::new(Semaphore::new(ANSWERS)),
                 over,
                 lost: AtomicBool::new(false),
                 listens: AtomicBool::new(false),
+                waiting,
             }),
-        })
+        }
     }
 
     /// Sends a request and waits for its answer. If nobody waits any longer, the server is told.
@@ -181,7 +183,7 @@ impl Endpoint {
 
     /// Listens for news between requests, if the server offers that.
     pub(super) fn listen(&self) {
-        if !self.shared.listens.swap(true, Ordering::Relaxed) {
+        if self.shared.waiting.is_none() && !self.shared.listens.swap(true, Ordering::Relaxed) {
             tokio::spawn(self.shared.clone().listen());
         }
     }
@@ -213,6 +215,48 @@ impl Endpoint {
             let delete = delete.headers(shared.all_headers());
             let _ = timeout(ASIDE, delete.send()).await;
         }
+    }
+}
+
+/// Where an endpoint is, and what it is given.
+#[derive(Clone)]
+struct Location {
+    url: Url,
+    headers: HeaderMap,
+    given: Masks,
+}
+
+impl Location {
+    fn read(
+        server: &str,
+        url: &str,
+        headers: &BTreeMap<String, Secret>,
+    ) -> Result<Self, UpstreamError> {
+        let bad = |reason: String| UpstreamError::BadAddress {
+            server: server.to_owned(),
+            reason,
+        };
+        let url = Url::parse(url).map_err(|it| bad(format!("its URL is none: {it}")))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            let scheme = url.scheme();
+            return Err(bad(format!(
+                "`{scheme}` is not HTTP; the URL begins with `https://` or `http://`"
+            )));
+        }
+        let given = Masks::new(headers.values());
+        let headers = headers
+            .iter()
+            .map(|(name, value)| header(name, value).map_err(&bad))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            url,
+            headers,
+            given,
+        })
+    }
+
+    fn masks(&self) -> Masks {
+        with_keys_of(&self.url, self.given.clone())
     }
 }
 
@@ -272,6 +316,9 @@ impl Shared {
             body,
             headers,
         } = outgoing;
+        if let Some(waiting) = &self.waiting {
+            return self.exchange_apart(waiting, (id, method), body).await;
+        }
         let place = Place::Request(ongoing);
         let response = self.post(method, headers, body).await?;
         let response = self.check_status(method, response).await?;
@@ -380,12 +427,13 @@ impl Shared {
             let chunk = response.chunk().await;
             let chunk = chunk.map_err(|it| self.unreachable(method, &it))?;
             let is_end = chunk.is_none();
-            let data = match chunk {
+            let heard = match chunk {
                 Some(chunk) => events.feed(&chunk),
                 None => Ok(events.finish().into_iter().collect()),
             };
-            let data = data.map_err(|TooLarge| self.too_large(method))?;
-            if let Some(outcome) = data.iter().find_map(|it| self.hear(id, it, place)) {
+            let heard = heard.map_err(|TooLarge| self.too_large(method))?;
+            let mut heard = heard.iter();
+            if let Some(outcome) = heard.find_map(|it| self.hear(id, &it.data, place)) {
                 return result(method, outcome, &self.ears);
             }
             if is_end {
@@ -397,16 +445,26 @@ impl Shared {
     /// Hears messages, and returns the answer to a request if it is among them.
     fn hear(self: &Arc<Self>, id: u64, bytes: &[u8], place: Place<'_>) -> Option<Outcome> {
         let mut ours = None;
+        self.hear_each(bytes, place, |answer| {
+            // A server that could not read the request can't tell its id.
+            let is_ours = answer.id == Some(id)
+                || answer.id.is_none() && matches!(answer.outcome, Outcome::Refused(_));
+            if is_ours && ours.is_none() {
+                ours = Some(answer.outcome);
+            }
+        });
+        ours
+    }
+
+    fn hear_each(
+        self: &Arc<Self>,
+        bytes: &[u8],
+        place: Place<'_>,
+        mut answered: impl FnMut(Answer),
+    ) {
         for message in message::read(bytes) {
             match message {
-                Message::Answer(answer) => {
-                    // A server that could not read the request can't tell its id.
-                    let is_ours = answer.id == Some(id)
-                        || answer.id.is_none() && matches!(answer.outcome, Outcome::Refused(_));
-                    if is_ours && ours.is_none() {
-                        ours = Some(answer.outcome);
-                    }
-                }
+                Message::Answer(answer) => answered(answer),
                 Message::Request { id, method, params } => {
                     if let Some(answer) = self.ears.asked(id, method, params.as_deref(), place) {
                         self.answer(answer);
@@ -417,7 +475,6 @@ impl Shared {
                 }
             }
         }
-        ours
     }
 
     /// Sends an answer, unless too many are being sent.

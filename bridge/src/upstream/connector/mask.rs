@@ -42,6 +42,13 @@ impl Masks {
         self.0.sort_by_key(|it| usize::MAX - it.len());
     }
 
+    /// Has all masked that others mask.
+    pub(super) fn extend(&mut self, others: Self) {
+        for secret in others.0 {
+            self.add(&secret);
+        }
+    }
+
     /// Returns the beginning of a text, fit to be shown.
     pub(super) fn beginning(&self, text: &str, longest: usize) -> String {
         let text = self.shown(text);

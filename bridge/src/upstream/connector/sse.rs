@@ -1,4 +1,4 @@
-//! Server-sent events: the data of each, whatever it is called.
+//! Server-sent events, of which mostly the data matters.
 
 use std::time::Duration;
 
@@ -6,11 +6,20 @@ use std::time::Duration;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooLarge;
 
+/// One event.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Event {
+    /// What it is called; often nothing.
+    pub(super) name: String,
+    pub(super) data: Vec<u8>,
+}
+
 /// Takes a stream apart as it comes in. Ends of lines, byte order marks and letters may be split between chunks.
 #[derive(Debug)]
 pub(super) struct Events {
     limit: usize,
     line: Vec<u8>,
+    name: String,
     data: Vec<u8>,
     has_data: bool,
     after_return: bool,
@@ -23,6 +32,7 @@ impl Events {
         Self {
             limit,
             line: Vec::new(),
+            name: String::new(),
             data: Vec::new(),
             has_data: false,
             after_return: false,
@@ -31,8 +41,8 @@ impl Events {
         }
     }
 
-    /// Takes a chunk in and returns the data of each event that it ends. Events without data are left out.
-    pub(super) fn feed(&mut self, chunk: &[u8]) -> Result<Vec<Vec<u8>>, TooLarge> {
+    /// Takes a chunk in and returns each event that it ends. Events without data are left out.
+    pub(super) fn feed(&mut self, chunk: &[u8]) -> Result<Vec<Event>, TooLarge> {
         let mut events = Vec::new();
         let mut rest = chunk;
         if self.after_return && !rest.is_empty() {
@@ -53,8 +63,8 @@ impl Events {
         Ok(events)
     }
 
-    /// Returns the data of the last event, where the server ended the stream without an empty line.
-    pub(super) fn finish(&mut self) -> Option<Vec<u8>> {
+    /// Returns the last event, where the server ended the stream without an empty line.
+    pub(super) fn finish(&mut self) -> Option<Event> {
         self.end_line().or_else(|| self.end_event())
     }
 
@@ -71,7 +81,7 @@ impl Events {
         Ok(())
     }
 
-    fn end_line(&mut self) -> Option<Vec<u8>> {
+    fn end_line(&mut self) -> Option<Event> {
         let line = std::mem::take(&mut self.line);
         let mut text = line.as_slice();
         if std::mem::take(&mut self.is_first_line) {
@@ -94,6 +104,7 @@ impl Events {
                 self.has_data = true;
                 self.data.extend_from_slice(value);
             }
+            b"event" => self.name = String::from_utf8_lossy(value).into_owned(),
             b"retry" => {
                 let millis = std::str::from_utf8(value).ok();
                 let millis = millis.and_then(|it| it.parse().ok());
@@ -104,10 +115,14 @@ impl Events {
         None
     }
 
-    fn end_event(&mut self) -> Option<Vec<u8>> {
+    fn end_event(&mut self) -> Option<Event> {
         self.has_data = false;
-        let data = std::mem::take(&mut self.data);
-        Some(data).filter(|it| !it.trim_ascii().is_empty())
+        let (name, data) = (
+            std::mem::take(&mut self.name),
+            std::mem::take(&mut self.data),
+        );
+        let is_empty = data.trim_ascii().is_empty();
+        (!is_empty).then_some(Event { name, data })
     }
 }
 
@@ -123,7 +138,7 @@ mod tests {
             data.extend(events.feed(chunk).expect("it is small"));
         }
         data.extend(events.finish());
-        let texts = data.into_iter().map(String::from_utf8);
+        let texts = data.into_iter().map(|it| String::from_utf8(it.data));
         texts.map(|it| it.expect("it is UTF-8")).collect()
     }
 
@@ -136,10 +151,12 @@ mod tests {
     #[test]
     fn htt_117_an_event_needs_no_name() {
         check("data: {\"a\":1}\n\n", &["{\"a\":1}"]);
-        check(
-            "event: message\ndata:{}\n\nevent: other\ndata: x\n\n",
-            &["{}", "x"],
-        );
+        let stream = "event: message\ndata:{}\n\nevent: other\ndata: x\n\ndata: y\n\n";
+        check(stream, &["{}", "x", "y"]);
+        let events = Events::new(1000).feed(stream.as_bytes());
+        let events = events.expect("it is small").into_iter();
+        let names: Vec<String> = events.map(|it| it.name).collect();
+        assert_eq!(names, ["message", "other", ""]);
     }
 
     #[test]

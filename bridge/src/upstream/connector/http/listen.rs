@@ -58,10 +58,12 @@ impl Shared {
         }
         let mut events = Events::new(self.limits.message);
         while let Ok(Some(chunk)) = response.chunk().await {
-            let Ok(data) = events.feed(&chunk) else { break };
-            for data in data {
+            let Ok(events) = events.feed(&chunk) else {
+                break;
+            };
+            for event in events {
                 // No request has the id 0, so that nothing here is an answer.
-                self.hear(0, &data, Place::Open);
+                self.hear(0, &event.data, Place::Open);
             }
         }
         News::Ended {
