@@ -9,6 +9,7 @@ mod clients;
 mod ears;
 mod error;
 mod greeting;
+mod guardian;
 mod http;
 mod lines;
 mod link;
@@ -36,6 +37,7 @@ pub use talk::{Listener, Refusal, Talk};
 
 use crate::secret::Secret;
 use clients::{Clients, origin};
+use guardian::Guardian;
 use reqwest::Url;
 use rustls::ClientConfig;
 use serde_json::{Map, Value};
@@ -44,6 +46,7 @@ use std::{
     ffi::OsString,
     fmt,
     path::PathBuf,
+    sync::Arc,
     time::Duration,
 };
 use thiserror::Error;
@@ -133,12 +136,14 @@ pub struct Limits {
 #[error("could not set up the HTTP client for external servers")]
 pub struct ConnectorError(#[from] reqwest::Error);
 
-/// Opens connections. Holds what they share: the HTTP clients, and what programs find in their environment.
+/// Opens connections. Holds what they share: the HTTP clients, what programs find in their environment,
+/// and what ends them when we are killed.
 #[derive(Clone, Debug)]
 pub struct Connector {
     limits: Limits,
     environment: BTreeMap<OsString, OsString>,
     clients: Clients,
+    guardian: Arc<Guardian>,
 }
 
 impl Connector {
@@ -153,6 +158,7 @@ impl Connector {
             limits,
             environment: environment.filter(stdio::is_harmless).collect(),
             clients: Clients::new(tls)?,
+            guardian: Arc::default(),
         })
     }
 

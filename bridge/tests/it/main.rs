@@ -45,6 +45,7 @@ mod streams;
 mod tidy;
 mod upstream_eras;
 mod upstream_http;
+mod upstream_orphans;
 mod upstream_stdio;
 mod upstream_talk;
 mod vault;

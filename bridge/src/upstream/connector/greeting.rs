@@ -199,6 +199,7 @@ impl Greeting<'_> {
                     inherited: &self.connector.environment,
                     environment,
                     folder: folder.as_deref(),
+                    guardian: &self.connector.guardian,
                 };
                 Transport::Program(Program::start(self.server, &start, limits)?)
             }

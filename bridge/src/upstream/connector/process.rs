@@ -1,6 +1,7 @@
 //! A child process with all that it starts: how it ends, and how it is made to.
 
-use std::{io, process::ExitStatus, time::Duration};
+use super::guardian::Guardian;
+use std::{io, process::ExitStatus, sync::Arc, time::Duration};
 use tokio::{
     process::{Child, Command},
     time::timeout,
@@ -17,11 +18,17 @@ pub(super) struct Process {
 }
 
 impl Process {
-    pub(super) fn spawn(command: &mut Command) -> io::Result<Self> {
+    pub(super) fn spawn(command: &mut Command, guardian: &Arc<Guardian>) -> io::Result<Self> {
         #[cfg(unix)]
         command.process_group(0);
         let child = command.kill_on_drop(true).spawn()?;
-        let group = Group(child.id());
+        let id = child.id();
+        #[cfg(unix)]
+        if let Some(id) = id {
+            guardian.guard(id);
+        }
+        let guardian = guardian.clone();
+        let group = Group { id, guardian };
         Ok(Self { child, group })
     }
 
@@ -57,12 +64,15 @@ impl Process {
 /// The group, by its leader's id. The id is not given to another process while a member lives. After the last one is
 /// gone it may be, in theory, which is why a group is killed once at most.
 #[derive(Debug)]
-struct Group(Option<u32>);
+struct Group {
+    id: Option<u32>,
+    guardian: Arc<Guardian>,
+}
 
 impl Group {
     #[cfg(unix)]
     fn signal(&self, signal: rustix::process::Signal) {
-        let id = self.0.and_then(|it| i32::try_from(it).ok());
+        let id = self.id.and_then(|it| i32::try_from(it).ok());
         if let Some(id) = id.and_then(rustix::process::Pid::from_raw) {
             // It fails where nobody is left.
             let _ = rustix::process::kill_process_group(id, signal);
@@ -77,7 +87,9 @@ impl Group {
     fn kill(&mut self) {
         #[cfg(unix)]
         self.signal(rustix::process::Signal::KILL);
-        self.0 = None;
+        if let Some(id) = self.id.take() {
+            self.guardian.leave(id);
+        }
     }
 }
 

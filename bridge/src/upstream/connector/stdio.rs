@@ -4,6 +4,7 @@ use super::{
     Limits, UpstreamError,
     ears::{Ears, Place},
     error::result,
+    guardian::Guardian,
     lines::{self, Line},
     link::Outgoing,
     mask::Masks,
@@ -81,6 +82,7 @@ pub(super) struct Start<'a> {
     pub(super) inherited: &'a BTreeMap<OsString, OsString>,
     pub(super) environment: &'a BTreeMap<String, Secret>,
     pub(super) folder: Option<&'a Path>,
+    pub(super) guardian: &'a Arc<Guardian>,
 }
 
 /// A running program.
@@ -116,8 +118,8 @@ impl Program {
             )));
         }
         let mut command = command(start);
-        let mut process =
-            Process::spawn(&mut command).map_err(|it| not_started(why_not(start, &it)))?;
+        let mut process = Process::spawn(&mut command, start.guardian)
+            .map_err(|it| not_started(why_not(start, &it)))?;
         let child = &mut process.child;
         let (Some(input), Some(output), Some(errors)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
