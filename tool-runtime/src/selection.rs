@@ -128,6 +128,8 @@ impl Selection {
 pub struct Reach {
     /// The only servers it knows of; `None` means all.
     pub servers: Option<BTreeSet<String>>,
+    /// Servers that it leaves out, also of those.
+    pub without: BTreeSet<String>,
     /// Whether it may only use tools that say they change nothing.
     pub read_only: bool,
 }
@@ -135,10 +137,10 @@ pub struct Reach {
 impl Caller {
     /// Says whether this caller knows of a server.
     pub fn reaches_server(&self, server: &str) -> bool {
-        self.reach
-            .servers
-            .as_ref()
-            .is_none_or(|it| it.contains(server))
+        let Reach {
+            servers, without, ..
+        } = &self.reach;
+        servers.as_ref().is_none_or(|it| it.contains(server)) && !without.contains(server)
     }
 
     /// Says whether this caller knows of a tool.

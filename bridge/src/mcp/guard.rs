@@ -327,8 +327,8 @@ fn shown(bytes: &[u8]) -> String {
     shown
 }
 
-/// Reads what the address says about the caller: `?engine=…&project=…&session=…&model=…`. The project of a token wins over the
-/// one in the address.
+/// Reads what the address says about the caller: `?engine=…&project=…&session=…&model=…`, and `without=…` for each server
+/// whose tools it doesn't want. The project of a token wins over the one in the address.
 ///
 /// The session is as the address names it; where it names none, whoever finds it out says how.
 pub fn caller(uri: &Uri, access: &Access) -> Result<Caller, Refusal> {
@@ -337,6 +337,7 @@ pub fn caller(uri: &Uri, access: &Access) -> Result<Caller, Refusal> {
         reach: Reach {
             servers: access.servers.as_deref().cloned(),
             read_only: access.read_only,
+            ..Reach::default()
         },
         ..Caller::default()
     };
@@ -347,6 +348,10 @@ pub fn caller(uri: &Uri, access: &Access) -> Result<Caller, Refusal> {
             "project" => ("project", &mut caller.project),
             "session" => ("session", &mut caller.session),
             "model" => ("model", &mut caller.model),
+            "without" => {
+                caller.reach.without.insert(value.into_owned());
+                continue;
+            }
             _ => continue,
         };
         let wrong = |problem| Refusal::Parameter { parameter, problem };

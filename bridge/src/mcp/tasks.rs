@@ -519,6 +519,8 @@ struct Kept {
     #[serde(default)]
     model: String,
     servers: Option<BTreeSet<String>>,
+    #[serde(default)]
+    without: BTreeSet<String>,
     read_only: bool,
     /// `None` is all.
     scopes: Option<BTreeSet<String>>,
@@ -543,6 +545,7 @@ fn written(caller: &Caller, capabilities: &Value) -> String {
         identified: caller.identified,
         model: caller.model,
         servers: caller.reach.servers,
+        without: caller.reach.without,
         read_only: caller.reach.read_only,
         scopes: match caller.scopes {
             Scopes::All => None,
@@ -566,6 +569,7 @@ fn read(principal: &str, kept: &str) -> Result<(Caller, Value), serde_json::Erro
         principal: principal.to_owned(),
         reach: Reach {
             servers: kept.servers,
+            without: kept.without,
             read_only: kept.read_only,
         },
         scopes: kept.scopes.map_or(Scopes::All, Scopes::Only),

@@ -177,6 +177,7 @@ pub(crate) fn reaching(servers: &[&str], read_only: bool) -> Caller {
         reach: Reach {
             servers: Some(servers.iter().map(|it| (*it).to_owned()).collect()),
             read_only,
+            ..Reach::default()
         },
         ..caller()
     }
