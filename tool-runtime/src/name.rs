@@ -66,6 +66,7 @@ pub fn parse_full_name(name: &str) -> Option<(&str, &str)> {
 /// is listed never depends on the order of the set, and no two are listed alike, also where `-` and `_` are the same.
 #[derive(Debug, Default)]
 pub struct Names {
+    servers: Vec<String>,
     listed: Vec<String>,
     full: Vec<String>,
     /// What is meant by a name as it is written.
@@ -74,7 +75,7 @@ pub struct Names {
     shown: HashMap<String, usize>,
     /// What could be meant by a tool's own name, folded,
     own: HashMap<String, Vec<usize>>,
-    /// and by one behind the name of its server.
+    /// and by that or its listed name behind the name of its server.
     with_server: HashMap<String, Vec<usize>>,
 }
 
@@ -96,10 +97,17 @@ impl Names {
         let full: Vec<String> = entries.iter().map(|(s, t)| full_name(s, t)).collect();
         let shown: HashMap<String, usize> = listed.iter().map(|it| fold(it)).zip(0..).collect();
         let each = || entries.iter().copied().enumerate();
+        let served_alone: HashSet<(String, String)> = each()
+            .map(|(index, (server, _))| (fold(server), fold(&listed[index])))
+            .collect();
         // A name is its tool's own, unless it is what some engine makes of another.
-        let is_free = |index, tool| {
+        let is_free = |index, tool: &str| {
             let is_another = shown.get(tool).is_some_and(|it| *it != index);
-            !is_another && without_namespace(tool).is_none()
+            let behind_mcp = tool.strip_prefix("mcp__").unwrap_or(tool);
+            let behind_server = behind_mcp.split_once("__");
+            let is_behind = behind_server
+                .is_some_and(|(it, rest)| served_alone.contains(&(fold(it), fold(rest))));
+            !is_another && !is_behind && without_namespace(tool).is_none()
         };
         let own = each().filter(|(index, (_, tool))| is_free(*index, tool));
         let mut exact = grouped(own.map(|(index, (_, tool))| (tool.to_owned(), index)));
@@ -110,12 +118,15 @@ impl Names {
         // A listed name is what the server itself told the client, so it wins.
         exact.extend(grouped(listed.iter().cloned().zip(0..)));
         Self {
+            servers: entries.iter().map(|(it, _)| (*it).to_owned()).collect(),
             exact,
             shown,
             own: grouped(each().map(|(index, (_, tool))| (fold(tool), index))),
-            with_server: grouped(each().map(|(index, (server, tool))| {
-                let name = format!("{server}_{tool}");
-                (fold(&name), index)
+            with_server: grouped(each().flat_map(|(index, (server, tool))| {
+                // A server that is served alone shows its listed names behind its own.
+                let listed = Some(&*listed[index]).filter(|it| *it != tool);
+                let named = [Some(tool), listed].into_iter().flatten();
+                named.map(move |it| (fold(&format!("{server}_{it}")), index))
             })),
             listed,
             full,
@@ -129,8 +140,8 @@ impl Names {
 
     /// Returns the entry that any engine's spelling means; `None` if it means none, an error if it means several.
     ///
-    /// Known are the full name, the listed name, the bare name and `{server}{separator}{name}`, each alone or behind
-    /// the namespace in every engine's form (`mcp__clopen-mcp__x`, `clopen-mcp_x`, `clopen-mcp-x`, …). Letters count
+    /// Known are the full name, the listed name, the bare name and the last two behind the name of their server, each
+    /// alone or behind the namespace in every engine's form (`mcp__clopen-mcp__x`, `clopen-mcp_x`, `clopen-mcp-x`, …). Letters count
     /// as written; what is no letter and no digit separates. What an engine makes of a listed name means that one, and
     /// nothing is ever guessed.
     pub fn resolve(&self, spelled: &str) -> Result<Option<usize>, Ambiguous> {
@@ -150,19 +161,43 @@ impl Names {
         }
         let folded = [Some(spelled), bare].map(|it| it.map(fold).filter(|it| !it.is_empty()));
         let spellings = || folded.iter().flatten().map(String::as_str);
+        // `mcp__` alone stands before the name of a server only.
+        let behind_mcp = spellings().filter_map(|it| it.strip_prefix("mcp_"));
+        let with_server = spellings()
+            .chain(behind_mcp)
+            .filter_map(|it| self.with_server.get(it));
+        let mut served_alone = with_server
+            .clone()
+            .flatten()
+            .copied()
+            .filter(|it| is_known(*it) && self.is_behind_server(spelled, *it))
+            .peekable();
+        if served_alone.peek().is_some() {
+            return self.only(spelled, served_alone);
+        }
         if let Some(index) = spellings().find_map(|it| self.shown.get(it))
             && is_known(*index)
         {
             return Ok(Some(*index));
         }
-        // `mcp__` alone stands before the name of a server only.
-        let behind_mcp = spellings().filter_map(|it| it.strip_prefix("mcp_"));
         let own = spellings().filter_map(|it| self.own.get(it));
-        let with_server = spellings()
-            .chain(behind_mcp)
-            .filter_map(|it| self.with_server.get(it));
         let meant = own.chain(with_server).flatten().copied();
         self.only(spelled, meant.filter(|it| is_known(*it)))
+    }
+
+    /// Says whether an engine that puts `__` behind the name of a server spells the listed name of this entry so. Nothing
+    /// that stands alone holds a `__`, so no other spelling looks like that.
+    fn is_behind_server(&self, spelled: &str, index: usize) -> bool {
+        let is_spelled = |server: &str, listed: &str| {
+            let before = spelled.strip_suffix(listed);
+            let before = before.and_then(|it| it.strip_suffix("__"));
+            before.is_some_and(|it| it.strip_prefix("mcp__").unwrap_or(it) == server)
+        };
+        let (server, listed) = (&self.servers[index], &self.listed[index]);
+        // Some engines have no other separator than `_`.
+        let folded = |name: &str| name.replace('-', "_");
+        fold(server) != fold(NAMESPACE)
+            && (is_spelled(server, listed) || is_spelled(&folded(server), &folded(listed)))
     }
 
     /// Returns the one entry that is meant; `None` if none is, an error if several are.
@@ -257,18 +292,22 @@ fn list(entries: &[(&str, &str)]) -> Vec<String> {
         .collect();
     let uses = count(candidates.iter().cloned());
     let alike = count(candidates.iter().map(|it| fold(it)));
-    // Of those that look alike to some engine, the one that looks so to all keeps its name.
-    let stays = |name: &String| {
+    let own: HashSet<(&str, String)> = entries.iter().map(|(s, t)| (*s, fold(t))).collect();
+    let stays = |(server, tool): (&str, &str), name: &String| {
         let folded = fold(name);
-        alike[&folded] == 1 || (folded == *name && uses[name] == 1)
+        // Of those that look alike to some engine, the one that looks so to all keeps its name.
+        let is_alone = alike[&folded] == 1 || (folded == *name && uses[name] == 1);
+        // Behind the name of the server, it would be the full name of another tool.
+        is_alone && (name == tool || !own.contains(&(server, folded)))
     };
-    let staying = candidates.iter().filter(|it| stays(it));
-    let mut taken: HashSet<String> = staying.map(|it| fold(it)).collect();
+    let staying = entries.iter().zip(&candidates);
+    let staying = staying.filter(|(entry, name)| stays(**entry, name));
+    let mut taken: HashSet<String> = staying.map(|(_, it)| fold(it)).collect();
     entries
         .iter()
         .zip(&candidates)
         .map(|((server, tool), candidate)| {
-            if stays(candidate) {
+            if stays((server, tool), candidate) {
                 return candidate.clone();
             }
             let mut name = with_hash(candidate, &full_name(server, tool));

@@ -482,6 +482,38 @@ fn nam_062_flat_and_namespaced_spellings_mean_one_tool() {
 }
 
 #[test]
+fn listed_names_are_known_behind_the_server_that_is_served_alone() {
+    check_resolved(
+        &[
+            ("git-tools", "show"),
+            ("notes", "show"),
+            ("notes", "git-tools__git-tools_show"),
+            ("b-a", "b"),
+            ("a", "b_a_b"),
+        ],
+        &[
+            "mcp__git-tools__git-tools_show",
+            "git-tools__git-tools_show",
+            "git-tools-git-tools_show",
+            "mcp__git_tools__git_tools_show",
+            "mcp_notes_notes_show",
+            "b-a__b",
+            "mcp__b_a__b",
+            "b_a_b",
+        ],
+        expect![[r#"
+            mcp__git-tools__git-tools_show: show of git-tools
+            git-tools__git-tools_show: show of git-tools
+            git-tools-git-tools_show: `git-tools-git-tools_show` could mean several: call `mcp__git-tools__show` or `mcp__notes__git-tools__git-tools_show`
+            mcp__git_tools__git_tools_show: show of git-tools
+            mcp_notes_notes_show: show of notes
+            b-a__b: b of b-a
+            mcp__b_a__b: b of b-a
+            b_a_b: b_a_b of a"#]],
+    );
+}
+
+#[test]
 fn nam_062_what_is_ambiguous_is_an_error_with_the_candidates() {
     check_resolved(
         &[
