@@ -11,6 +11,7 @@ pub mod continue_dev;
 pub mod copilot;
 pub mod cursor;
 pub mod edit;
+pub mod entries;
 pub mod gemini;
 pub mod goose;
 pub mod import;
@@ -77,7 +78,7 @@ pub struct Engine {
     /// What stands at `entry_at`.
     pub entry: fn(&Access<'_>) -> Value,
     /// What must stand elsewhere.
-    pub further: fn(&Connection, Scope) -> Vec<Change>,
+    pub further: fn(&Connection, Scope) -> Vec<Change<'static>>,
     /// How it spells the name of a tool for its model.
     pub spelling: Spelling,
     /// What it takes of a schema, whatever its model takes.
@@ -164,7 +165,7 @@ impl Engine {
     }
 
     /// Returns everything that connecting changes; `None` if the engine has no file of that kind.
-    pub fn changes(&self, connection: &Connection, scope: Scope) -> Option<Vec<Change>> {
+    pub fn changes<'a>(&self, connection: &'a Connection, scope: Scope) -> Option<Vec<Change<'a>>> {
         let lifetime = match scope {
             Scope::User => Lifetime::User,
             Scope::Project => Lifetime::Project,
@@ -197,24 +198,25 @@ impl Engine {
         Ok(files)
     }
 
-    fn changes_for(
+    fn changes_for<'a>(
         &self,
-        connection: &Connection,
+        connection: &'a Connection,
         scope: Scope,
         lifetime: Lifetime,
-    ) -> Option<Vec<Change>> {
-        let access = connection.access(self, lifetime);
-        let entry = Change {
-            place: self.place(scope)?,
+    ) -> Option<Vec<Change<'a>>> {
+        let place = self.place(scope)?;
+        let entry = |server: Option<&'a str>| Change {
+            place,
             format: self.format,
-            at: self.entry_at.to_vec(),
-            wanted: Wanted::Value((self.entry)(&access)),
+            at: entries::way(self, server.unwrap_or(NAMESPACE)),
+            wanted: Wanted::Value((self.entry)(&connection.access(self, lifetime, server))),
         };
         // What a new file needs besides comes before our entry.
         let further = (self.further)(connection, scope).into_iter();
-        let is_default = |it: &Change| matches!(it.wanted, Wanted::Default(_));
-        let (mut changes, further): (Vec<Change>, Vec<Change>) = further.partition(is_default);
-        changes.push(entry);
+        let is_default = |it: &Change<'_>| matches!(it.wanted, Wanted::Default(_));
+        let (mut changes, further): (Vec<_>, Vec<_>) = further.partition(is_default);
+        changes.push(entry(None));
+        changes.extend(connection.external.iter().map(|it| entry(Some(it))));
         changes.extend(further);
         Some(changes)
     }
@@ -238,12 +240,12 @@ const fn in_map(servers: &'static str) -> [Step<'static>; 2] {
     [Step::Key(servers), Step::Key(NAMESPACE)]
 }
 
-fn nothing_else(_: &Connection, _: Scope) -> Vec<Change> {
+fn nothing_else(_: &Connection, _: Scope) -> Vec<Change<'static>> {
     Vec::new()
 }
 
 /// Adds tools that change nothing to those that an engine runs without asking, as Claude Code and its kin keep them.
-fn allowed(place: Place, tools: &[String]) -> Change {
+fn allowed(place: Place, tools: &[String]) -> Change<'static> {
     let prefix = format!("mcp__{NAMESPACE}__");
     let members = tools.iter().map(|it| format!("{prefix}{it}")).collect();
     Change {

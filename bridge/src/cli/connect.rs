@@ -7,6 +7,7 @@ use crate::{
     engines::{
         Connection, ENGINES, Engine, Folders, Scope, TOKEN_VARIABLE, Token,
         backups::{self, Backups},
+        entries,
         plan::{self, Planned},
     },
     mcp::guard::LONGEST_NAME,
@@ -21,7 +22,7 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
 };
-use tool_runtime::Caller;
+use tool_runtime::{Caller, NAMESPACE};
 
 /// What the name of a token begins with that is written into a file.
 const TOKEN_NAME: &str = "connect-";
@@ -35,10 +36,14 @@ pub(super) struct Connect {
     #[arg(long, conflicts_with = "engine")]
     all: bool,
     /// Take back what was connected or disconnected last, byte for byte
-    #[arg(long, conflicts_with_all = ["engine", "all", "project", "scope", "url", "dry_run"])]
+    #[arg(long, conflicts_with_all = ["engine", "all", "project", "scope", "external", "url", "dry_run"])]
     undo: bool,
     #[command(flatten)]
     whose: Whose,
+    /// How the tools of external servers come: among those of the bridge, or from an entry for each server [default: as the
+    /// engine is connected already, else merged]
+    #[arg(long)]
+    external: Option<External>,
     /// The address of the bridge, where it isn't this machine's: `https://tools.example.org/mcp`
     #[arg(long)]
     url: Option<String>,
@@ -73,6 +78,15 @@ pub(super) struct Whose {
 enum ScopeName {
     User,
     Project,
+}
+
+/// How external servers come to an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum External {
+    /// All tools come from the one entry of the bridge
+    Merged,
+    /// Each external server has an entry of its own
+    Each,
 }
 
 /// Everything that connecting needs besides the engine.
@@ -135,15 +149,24 @@ pub(super) async fn connect(
         is_ours && it.item.hints.read_only == Some(true)
     });
     let read_only_tools: Vec<String> = tools.map(|it| it.name.to_owned()).collect();
+    let enabled = external.into_iter().map(|it| it.name).filter(|it| {
+        let server = view.server(it);
+        server.is_some_and(|(_, selected)| selected.enabled)
+    });
+    // One of our own name has no place beside our own entry.
+    let external: Vec<String> = enabled.filter(|it| it != NAMESPACE).collect();
     let mut failed = false;
     for engine in engines {
         let connection = Connection {
             url: command.url.clone().unwrap_or_else(|| local_url(config)),
             caller: desk.caller(),
             token: Token::Variable,
+            external: external.clone(),
             read_only_tools: read_only_tools.clone(),
         };
-        let connected = desk.connect(engine, connection, command.dry_run).await;
+        let connected = desk
+            .connect(engine, connection, command.external, command.dry_run)
+            .await;
         match connected {
             Ok(()) => {}
             // One that can't be connected keeps no other from it.
@@ -248,8 +271,21 @@ impl<'a> Desk<'a> {
         &self,
         engine: &Engine,
         mut connection: Connection,
+        external: Option<External>,
         is_dry: bool,
     ) -> Result<(), Failure> {
+        let each = match external {
+            Some(external) => external == External::Each,
+            None => !entries::external(engine, self.scope, &self.folders)?.is_empty(),
+        };
+        if !each {
+            connection.external.clear();
+        } else if connection.external.is_empty() {
+            eprintln!(
+                "there are no external servers that are on; `connect {} --external each` once there are",
+                engine.id
+            );
+        }
         let mut new_token = None;
         if self.config.no_auth {
             connection.token = Token::Unneeded;
@@ -313,6 +349,7 @@ impl<'a> Desk<'a> {
             url: local_url(self.config),
             caller: self.caller(),
             token: token.clone().map_or(Token::Variable, Token::Written),
+            external: Vec::new(),
             read_only_tools: Vec::new(),
         };
         let mut planned = plan::disconnect(engine, &connection, self.scope, &self.folders)?;

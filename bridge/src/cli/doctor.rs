@@ -14,7 +14,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, process::ExitCode, sync::Arc, time::Duration};
-use tool_runtime::Shown;
+use tool_runtime::{NAMESPACE, Shown};
 
 /// How long a bridge on this machine may take to answer.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -244,23 +244,36 @@ async fn connected_engines(
         let problems = state.problems.into_iter();
         findings.extend(problems.map(|it| Finding::bad(engine.id, it)));
         for connected in state.connected.iter().filter(|_| is_asked) {
-            let Some(address) = &connected.address else {
-                continue;
-            };
             let file = folders.shown(&connected.file);
-            findings.push(match listed(address, connected.token.as_ref()).await {
-                Ok(names) => seen_by(engine, &file, &names),
-                Err(says) => Finding::bad(engine.id, format!("{file}: {says}")),
-            });
+            let ours = (NAMESPACE, connected.address.as_ref());
+            let external = connected.external.iter();
+            let external = external.map(|(name, address)| (name.as_str(), address.as_ref()));
+            for (server, address) in std::iter::once(ours).chain(external) {
+                let Some(address) = address else { continue };
+                let place = if server == NAMESPACE {
+                    file.clone()
+                } else {
+                    format!("{file}, `{server}`")
+                };
+                findings.push(match listed(address, connected.token.as_ref()).await {
+                    Ok(names) => seen_by(engine, server, &place, &names),
+                    Err(says) => Finding::bad(engine.id, format!("{place}: {says}")),
+                });
+            }
         }
     }
     store.close().await;
     Ok(findings)
 }
 
-/// What an engine makes of the names that it is given.
-fn seen_by(engine: &Engine, file: &str, names: &[String]) -> Finding {
-    let lost = |name: &&String| !matches!(engine.spelling.of(name), Shown::As(_));
+/// What an engine makes of the names that a server gives it.
+fn seen_by(engine: &Engine, server: &str, file: &str, names: &[String]) -> Finding {
+    let folded = |name: &str| name.replace('-', "_");
+    let is_whole = |name: &str| match engine.spelling.of_server(server, name) {
+        Shown::As(shown) => folded(&shown).ends_with(&folded(name)),
+        _ => false,
+    };
+    let lost = |name: &&String| !is_whole(name);
     let lost: Vec<String> = names
         .iter()
         .filter(lost)

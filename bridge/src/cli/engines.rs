@@ -7,13 +7,13 @@ use super::{
 };
 use crate::{
     config::Config,
-    engines::{ENGINES, Engine, Folders, Scope, TOKEN_VARIABLE, plan},
+    engines::{ENGINES, Engine, Folders, Scope, TOKEN_VARIABLE, entries, plan},
     secret::Secret,
     store::{Sighting, Store, now, service_token},
 };
 use serde_json::{Value, json};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     process::ExitCode,
     time::Duration,
@@ -38,6 +38,8 @@ pub(super) struct Connected {
     pub(super) address: Option<String>,
     /// What it sends.
     pub(super) token: Option<Secret>,
+    /// The external servers that have an entry each, and where the engine finds them.
+    pub(super) external: Vec<(String, Option<String>)>,
 }
 
 impl Connected {
@@ -88,6 +90,7 @@ pub(super) async fn state(
     variables: &BTreeMap<String, String>,
     store: &Store,
 ) -> Result<State, Failure> {
+    let servers = store.external_times().await?.into_keys().collect();
     let mut seen = store.sightings().await?;
     seen.retain(|it| it.engine == engine.id);
     let mut state = State {
@@ -105,14 +108,18 @@ pub(super) async fn state(
                 let is_written = written.is_some();
                 let from_variable = || variables.get(TOKEN_VARIABLE).map(Secret::new);
                 let token = written.or_else(from_variable);
+                let external = entries::external(engine, scope, folders)?.into_iter();
+                let external = external.map(|(name, it)| (name, entries::address(&it)));
                 let connected = Connected {
                     scope,
-                    address: address(&entry),
+                    address: entries::address(&entry),
                     token,
+                    external: external.collect(),
                     file,
                 };
                 let problems = &mut state.problems;
                 problems.extend(wrong_address(&connected, config, folders));
+                problems.extend(wrong_entries(engine, &connected, &servers, folders));
                 // What another machine's bridge makes of its tokens is its own affair.
                 if !config.no_auth && !connected.is_remote() {
                     let wrong = wrong_token(engine, &connected, is_written, config, folders, store);
@@ -126,15 +133,6 @@ pub(super) async fn state(
     Ok(state)
 }
 
-/// The address in an entry, wherever it stands in it.
-fn address(entry: &Value) -> Option<String> {
-    match entry {
-        Value::String(text) if text.contains("://") => Some(text.clone()),
-        Value::Object(members) => members.values().find_map(address),
-        _ => None,
-    }
-}
-
 fn wrong_address(connected: &Connected, config: &Config, folders: &Folders) -> Option<String> {
     let file = folders.shown(&connected.file);
     let Some(address) = &connected.address else {
@@ -144,6 +142,46 @@ fn wrong_address(connected: &Connected, config: &Config, folders: &Folders) -> O
     let base = address.split('?').next().unwrap_or_default();
     (base != ours && !connected.is_remote())
         .then(|| format!("{file}: it looks for the bridge at {base}, and this one is at {ours}"))
+}
+
+/// What is wrong with the entries of external servers: whose are they, where do they lead, and are their tools there twice?
+fn wrong_entries(
+    engine: &Engine,
+    connected: &Connected,
+    servers: &BTreeSet<String>,
+    folders: &Folders,
+) -> Vec<String> {
+    let file = folders.shown(&connected.file);
+    let address = connected.address.as_deref().unwrap_or_default();
+    let base = address.split('?').next().unwrap_or_default();
+    let left_out = entries::left_out(address);
+    let again = format!("`clopen-mcp connect {}` puts it right", engine.id);
+    let mut problems = Vec::new();
+    for (name, leads) in &connected.external {
+        let leads = leads.as_deref().unwrap_or_default();
+        let leads = leads.split('?').next().unwrap_or_default();
+        // Which servers another machine's bridge has is not known here.
+        if !connected.is_remote() && !servers.contains(name) {
+            problems.push(format!(
+                "{file}: there is no external server `{name}` any more, and an entry for it; {again}"
+            ));
+        } else if leads != format!("{base}/ext/{name}") {
+            problems.push(format!(
+                "{file}: the entry `{name}` leads to {leads}, and ours to {base}; {again}"
+            ));
+        } else if !left_out.contains(name) {
+            problems.push(format!(
+                "{file}: the tools of `{name}` are there twice; {again}"
+            ));
+        }
+    }
+    let has_entry = |name: &String| connected.external.iter().any(|(it, _)| it == name);
+    let missing = left_out.iter().filter(|it| !has_entry(it));
+    let missing = missing.filter(|it| connected.is_remote() || servers.contains(*it));
+    problems.extend(missing.map(|name| {
+        format!("{file}: ours leaves `{name}` out, and there is no entry for it; {again}")
+    }));
+    problems
 }
 
 async fn wrong_token(
@@ -211,6 +249,7 @@ fn described(state: &State) -> Value {
             "scope": scope_name(it.scope),
             "file": it.file,
             "address": it.address,
+            "external": it.external.iter().map(|(name, _)| name).collect::<Vec<_>>(),
         })
     });
     let seen = state.seen.iter().map(|it| {
@@ -247,7 +286,14 @@ fn lines(state: &State, folders: &Folders, now: i64) -> String {
     let mut lines = vec![format!("{id:<10} {title:<12} {installed:<10} {connected}")];
     for connected in &state.connected {
         let file = folders.shown(&connected.file);
-        lines.push(format!("    {}: {file}", scope_name(connected.scope)));
+        let external = connected.external.iter().map(|(name, _)| name.as_str());
+        let external: Vec<&str> = external.collect();
+        let each = if external.is_empty() {
+            String::new()
+        } else {
+            format!(", with an entry each for {}", external.join(", "))
+        };
+        lines.push(format!("    {}: {file}{each}", scope_name(connected.scope)));
     }
     lines.extend(state.seen.iter().map(|it| seen_line(it, now)));
     let problems = state.problems.iter();

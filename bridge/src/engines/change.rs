@@ -5,13 +5,13 @@ use serde_json::Value;
 
 /// A change to a file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Change {
+pub struct Change<'a> {
     /// The file.
     pub place: Place,
     /// How it is written.
     pub format: Format,
     /// Where in it.
-    pub at: Vec<Step<'static>>,
+    pub at: Vec<Step<'a>>,
     /// What stands there then.
     pub wanted: Wanted,
 }
@@ -30,13 +30,16 @@ pub enum Wanted {
         /// The texts.
         members: Vec<String>,
     },
+    /// Nothing: what stood there is ours, and not needed any more.
+    Nothing,
 }
 
-impl Change {
+impl Change<'_> {
     /// Makes it in the text of the file.
     pub fn make(&self, text: &str) -> Result<String, EditError> {
         match &self.wanted {
             Wanted::Value(value) => self.set(text, value),
+            Wanted::Nothing => edit::remove(text, self.format, &self.at),
             Wanted::Default(value) => match self.get(text)? {
                 Some(_) => Ok(text.to_owned()),
                 None => self.set(text, value),
@@ -61,7 +64,7 @@ impl Change {
     /// Takes it out of the text of the file, and nothing else.
     pub fn unmake(&self, text: &str) -> Result<String, EditError> {
         match &self.wanted {
-            Wanted::Value(_) => edit::remove(text, self.format, &self.at),
+            Wanted::Value(_) | Wanted::Nothing => edit::remove(text, self.format, &self.at),
             Wanted::Default(_) => Ok(text.to_owned()),
             Wanted::Members { prefix, .. } => {
                 let mut all = self.members(text)?;

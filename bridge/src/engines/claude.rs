@@ -67,7 +67,7 @@ fn entry(access: &Access<'_>) -> Value {
     })
 }
 
-fn further(connection: &Connection, scope: Scope) -> Vec<Change> {
+fn further(connection: &Connection, scope: Scope) -> Vec<Change<'static>> {
     let root = match scope {
         Scope::User => Root::Home {
             variable: "CLAUDE_CONFIG_DIR",

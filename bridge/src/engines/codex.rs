@@ -30,11 +30,13 @@ pub static ENGINE: Engine = Engine {
     variable: Some("bearer_token_env_var"),
     entry,
     further: nothing_else,
-    // The model sees a namespace, `mcp__clopen_mcp`, and this in it. All of it together has at most 128 characters.
+    // The model sees a namespace, `mcp__clopen_mcp`, and this in it.
     spelling: Spelling {
+        before: "mcp__clopen_mcp__",
+        apart: true,
         keeps: Some("_"),
         too_long: TooLong::Cut {
-            to: 111,
+            to: 128,
             ending: 13,
         },
         ..Spelling::AS_LISTED

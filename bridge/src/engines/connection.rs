@@ -3,7 +3,7 @@
 use super::{Engine, Lifetime};
 use crate::secret::Secret;
 use serde_json::{Map, Value};
-use tool_runtime::Caller;
+use tool_runtime::{Caller, NAMESPACE};
 
 /// The variable that holds the token, where an engine's settings can name one.
 pub const TOKEN_VARIABLE: &str = "CLOPEN_TOKEN";
@@ -18,6 +18,8 @@ pub struct Connection {
     pub caller: Caller,
     /// What lets it in.
     pub token: Token,
+    /// The external servers that have an entry each; the bridge's own leaves them out then.
+    pub external: Vec<String>,
     /// The listed names of tools that change nothing; engines with a list of such tools run them without asking.
     pub read_only_tools: Vec<String>,
 }
@@ -36,6 +38,8 @@ pub enum Token {
 /// What an entry holds.
 #[derive(Debug)]
 pub struct Access<'a> {
+    /// Its name.
+    pub name: &'a str,
     /// The address of the bridge, with who calls from there.
     pub address: String,
     /// The headers of each request.
@@ -45,7 +49,8 @@ pub struct Access<'a> {
 }
 
 impl Connection {
-    fn address(&self, engine: &str, lifetime: Lifetime) -> String {
+    /// Where an engine finds all servers that have no entry of their own, or one external server alone.
+    fn address(&self, engine: &str, lifetime: Lifetime, server: Option<&str>) -> String {
         let Caller {
             project, session, ..
         } = &self.caller;
@@ -57,11 +62,23 @@ impl Connection {
         if lifetime >= Lifetime::Stream && !session.is_empty() {
             query.append_pair("session", session);
         }
-        format!("{}?{}", self.url, query.finish())
+        let url = &self.url;
+        if let Some(server) = server {
+            return format!("{url}/ext/{server}?{}", query.finish());
+        }
+        for server in &self.external {
+            query.append_pair("without", server);
+        }
+        format!("{url}?{}", query.finish())
     }
 
-    /// Returns what an engine's entry holds, the variable in the engine's own form.
-    pub(super) fn access(&self, engine: &Engine, lifetime: Lifetime) -> Access<'_> {
+    /// Returns what our entry holds, or the one of an external server; the variable in the engine's own form.
+    pub(super) fn access<'a>(
+        &'a self,
+        engine: &Engine,
+        lifetime: Lifetime,
+        server: Option<&'a str>,
+    ) -> Access<'a> {
         let bearer = match &self.token {
             Token::Unneeded => None,
             Token::Variable => Some(engine.variable.unwrap_or_default()),
@@ -69,7 +86,8 @@ impl Connection {
         };
         let bearer = bearer.map(|it| ("Authorization".to_owned(), format!("Bearer {it}").into()));
         Access {
-            address: self.address(engine.id, lifetime),
+            name: server.unwrap_or(NAMESPACE),
+            address: self.address(engine.id, lifetime, server),
             headers: bearer.into_iter().collect::<Map<_, _>>().into(),
             token: &self.token,
         }

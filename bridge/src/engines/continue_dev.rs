@@ -51,14 +51,14 @@ pub static ENGINE: Engine = Engine {
 
 fn entry(access: &Access<'_>) -> Value {
     json!({
-        "name": NAMESPACE,
+        "name": access.name,
         "type": "streamable-http",
         "url": access.address,
         "requestOptions": { "headers": access.headers },
     })
 }
 
-fn further(_: &Connection, _: Scope) -> Vec<Change> {
+fn further(_: &Connection, _: Scope) -> Vec<Change<'static>> {
     let needed = [("name", NAMESPACE), ("version", "1.0.0"), ("schema", "v1")];
     let needed = needed.map(|(key, value)| Change {
         place: USER,

@@ -60,7 +60,7 @@ fn entry(access: &Access<'_>) -> Value {
     })
 }
 
-fn further(_: &Connection, scope: Scope) -> Vec<Change> {
+fn further(_: &Connection, scope: Scope) -> Vec<Change<'static>> {
     if scope == Scope::Project {
         return Vec::new();
     }

@@ -2,7 +2,7 @@
 
 use super::{Access, Engine, Format, Lifetime, Place, Root, in_map, nothing_else};
 use serde_json::{Value, json};
-use tool_runtime::{Dialect, NAMESPACE, Spelling};
+use tool_runtime::{Dialect, Spelling};
 
 /// Goose.
 pub static ENGINE: Engine = Engine {
@@ -47,8 +47,8 @@ fn entry(access: &Access<'_>) -> Value {
     json!({
         "enabled": true,
         "type": "streamable_http",
-        "name": NAMESPACE,
-        "description": "The tools of clopen-mcp",
+        "name": access.name,
+        "description": format!("The tools of {}", access.name),
         "uri": access.address,
         "headers": access.headers,
         "timeout": 300,

@@ -1,9 +1,6 @@
 //! The servers that a person has in an engine's configuration, read so that the bridge can take them over.
 
-use super::{
-    Engine, Folders, Scope, Step, edit,
-    plan::{PlanError, read},
-};
+use super::{Engine, Folders, Scope, entries, plan::PlanError};
 use serde_json::{Map, Value};
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 use tool_runtime::NAMESPACE;
@@ -66,7 +63,7 @@ impl fmt::Debug for Reached {
     }
 }
 
-/// Reads the servers of an engine's file but for our own, in the order of the file; `None` if there is no file.
+/// Reads the servers of an engine's file but for ours, in the order of the file; `None` if there is no file.
 /// Variables that values name are those of `variables`.
 pub fn servers(
     engine: &Engine,
@@ -74,40 +71,18 @@ pub fn servers(
     folders: &Folders,
     variables: &BTreeMap<String, String>,
 ) -> Result<Option<(PathBuf, Vec<Found>)>, PlanError> {
-    let Some(file) = engine.place(scope).and_then(|it| it.file(folders)) else {
+    let Some((file, named)) = entries::all(engine, scope, folders)? else {
         return Ok(None);
     };
-    let Some(text) = read(&file)? else {
-        return Ok(None);
-    };
-    let servers = edit::get(&text, engine.format, &engine.entry_at[..1]);
-    let servers = servers.map_err(|source| PlanError::Edit {
-        file: file.clone(),
-        source,
-    })?;
-    let named: Vec<(String, Value)> = match servers {
-        Some(Value::Object(servers)) => servers.into_iter().collect(),
-        Some(Value::Array(servers)) => servers
-            .into_iter()
-            .filter_map(|it| Some((it.get("name")?.as_str()?.to_owned(), it)))
-            .collect(),
-        _ => Vec::new(),
-    };
-    let others = named.into_iter().filter(|(name, _)| name != NAMESPACE);
+    let is_ours =
+        |name: &str, entry: &Value| name == NAMESPACE || entries::is_external(engine, name, entry);
+    let others = named.into_iter();
+    let others = others.filter(|(name, entry)| !is_ours(name, entry));
     let found = others.map(|(name, entry)| Found {
         reached: reached(&entry, variables),
         name,
     });
     Ok(Some((file, found.collect())))
-}
-
-/// Returns the way to a server in an engine's file.
-pub fn step<'a>(engine: &Engine, name: &'a str) -> Vec<Step<'a>> {
-    let last = match engine.entry_at[1] {
-        Step::Key(_) => Step::Key(name),
-        Step::Element { key, .. } => Step::Element { key, name },
-    };
-    vec![engine.entry_at[0], last]
 }
 
 fn reached(entry: &Value, variables: &BTreeMap<String, String>) -> Result<Reached, String> {

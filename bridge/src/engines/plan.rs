@@ -1,6 +1,9 @@
 //! What connecting and disconnecting make of an engine's files, before anything is written.
 
-use super::{Change, Connection, EditError, Engine, Folders, Scope, edit};
+use super::{
+    Change, Connection, EditError, Engine, Folders, Scope, Wanted, edit,
+    entries::{self, Named},
+};
 use serde_json::Value;
 use std::{
     fs,
@@ -49,6 +52,14 @@ pub enum PlanError {
         /// What is wrong, and where.
         source: EditError,
     },
+    /// The name of an external server is taken.
+    #[error("`{}` has a server `{name}` that isn't this bridge's; rename it there, or connect with `--external merged`", file.display())]
+    Taken {
+        /// The file.
+        file: PathBuf,
+        /// The name.
+        name: String,
+    },
 }
 
 impl Planned {
@@ -58,14 +69,32 @@ impl Planned {
     }
 }
 
-/// Plans the connection of an engine.
+/// Plans the connection of an engine. Entries that an earlier connection wrote for other external servers go.
 pub fn connect(
     engine: &Engine,
     connection: &Connection,
     scope: Scope,
     folders: &Folders,
 ) -> Result<Vec<Planned>, PlanError> {
-    plan(engine, connection, scope, folders, Change::make)
+    let mut changes = changes(engine, connection, scope)?;
+    let (file, there) = entries::all(engine, scope, folders)?.unwrap_or_default();
+    let (ours, others): (Named, Named) = there
+        .into_iter()
+        .partition(|(name, entry)| entries::is_external(engine, name, entry));
+    let is_wanted = |name: &String| connection.external.contains(name);
+    if let Some((name, _)) = others.into_iter().find(|(name, _)| is_wanted(name)) {
+        return Err(PlanError::Taken { file, name });
+    }
+    let gone = ours.iter().filter(|(name, _)| !is_wanted(name));
+    for (name, _) in gone {
+        changes.push(Change {
+            place: engine.place(scope).ok_or_else(no_file(engine))?,
+            format: engine.format,
+            at: entries::way(engine, name),
+            wanted: Wanted::Nothing,
+        });
+    }
+    plan(engine, &changes, folders, Change::make)
 }
 
 /// Plans to take our entries out of an engine's files, and nothing else.
@@ -75,7 +104,13 @@ pub fn disconnect(
     scope: Scope,
     folders: &Folders,
 ) -> Result<Vec<Planned>, PlanError> {
-    let mut planned = plan(engine, connection, scope, folders, Change::unmake)?;
+    let ours = entries::external(engine, scope, folders)?.into_iter();
+    let connection = Connection {
+        external: ours.map(|(name, _)| name).collect(),
+        ..connection.clone()
+    };
+    let changes = changes(engine, &connection, scope)?;
+    let mut planned = plan(engine, &changes, folders, Change::unmake)?;
     // What isn't there has nothing of ours.
     planned.retain(|it| it.before.is_some());
     Ok(planned)
@@ -112,7 +147,7 @@ pub fn without(
     let before = read(&file)?;
     let mut text = before.clone().unwrap_or_default();
     for name in names {
-        let step = super::import::step(engine, name);
+        let step = entries::way(engine, name);
         let removed = edit::remove(&text, engine.format, &step);
         text = removed.map_err(|source| PlanError::Edit {
             file: file.clone(),
@@ -127,22 +162,31 @@ pub fn without(
     Ok(Some(planned).filter(|it| !it.is_done()))
 }
 
-type Apply = fn(&Change, &str) -> Result<String, EditError>;
-
-fn plan(
+fn changes<'a>(
     engine: &Engine,
-    connection: &Connection,
+    connection: &'a Connection,
     scope: Scope,
+) -> Result<Vec<Change<'a>>, PlanError> {
+    let changes = engine.changes(connection, scope);
+    changes.ok_or_else(no_file(engine))
+}
+
+fn no_file(engine: &Engine) -> impl Fn() -> PlanError {
+    let engine = engine.title;
+    move || PlanError::NoProjectFile { engine }
+}
+
+type Apply<'c> = fn(&Change<'c>, &str) -> Result<String, EditError>;
+
+fn plan<'c>(
+    engine: &Engine,
+    changes: &[Change<'c>],
     folders: &Folders,
-    apply: Apply,
+    apply: Apply<'c>,
 ) -> Result<Vec<Planned>, PlanError> {
-    let no_file = || PlanError::NoProjectFile {
-        engine: engine.title,
-    };
-    let changes = engine.changes(connection, scope).ok_or_else(no_file)?;
     let mut planned: Vec<Planned> = Vec::new();
     for change in changes {
-        let file = change.place.file(folders).ok_or_else(no_file)?;
+        let file = change.place.file(folders).ok_or_else(no_file(engine))?;
         let index = if let Some(index) = planned.iter().position(|it| it.file == file) {
             index
         } else {
@@ -156,7 +200,7 @@ fn plan(
         };
         let Planned { file, after, .. } = &mut planned[index];
         let text = after.as_deref().unwrap_or_default();
-        let new = apply(&change, text).map_err(|source| PlanError::Edit {
+        let new = apply(change, text).map_err(|source| PlanError::Edit {
             file: file.clone(),
             source,
         })?;

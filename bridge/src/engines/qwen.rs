@@ -69,7 +69,7 @@ fn entry(access: &Access<'_>) -> Value {
     })
 }
 
-fn further(connection: &Connection, scope: Scope) -> Vec<Change> {
+fn further(connection: &Connection, scope: Scope) -> Vec<Change<'static>> {
     let place = match scope {
         Scope::User => USER,
         Scope::Project => PROJECT,

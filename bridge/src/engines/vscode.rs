@@ -37,6 +37,7 @@ pub static ENGINE: Engine = Engine {
     further,
     spelling: Spelling {
         before: "mcp_clopen-mcp_",
+        most_before: 13,
         keeps: Some("_-"),
         too_long: TooLong::Cut { to: 64, ending: 0 },
         ..Spelling::AS_LISTED
@@ -59,7 +60,7 @@ fn entry(access: &Access<'_>) -> Value {
     })
 }
 
-fn further(connection: &Connection, scope: Scope) -> Vec<Change> {
+fn further(connection: &Connection, scope: Scope) -> Vec<Change<'static>> {
     let Token::Variable = connection.token else {
         return Vec::new();
     };

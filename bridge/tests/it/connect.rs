@@ -62,7 +62,7 @@ impl Home {
     }
 
     /// All files with what stands in them; those that only their owner reads are marked. Tokens are left out.
-    fn files(&self) -> String {
+    pub(crate) fn files(&self) -> String {
         let mut files = Vec::new();
         collect(&self.path(""), &mut files);
         files.sort();

@@ -4,20 +4,16 @@ use crate::name_strategies::{entries, legal_server, legal_tool, named, wild_name
 use clopen_mcp::engines::Engine;
 use proptest::prelude::*;
 use std::collections::HashSet;
-use tool_runtime::{NAMESPACE, Names, Shown, Spelling, TooLong};
+use tool_runtime::{NAMESPACE, Names, Shown, Spelling};
 
-/// An engine's own rule, as one would write it for that engine alone: what it shows, or nothing. `#` stands for what
-/// only the engine knows.
-type Rule = fn(&str) -> String;
+/// An engine's own rule, as one would write it for that engine alone: what it shows of a name of a server, or nothing. `#`
+/// stands for what only the engine knows.
+type Rule = fn(&str, &str) -> String;
 
 /// Each engine with its rule, and its other ways.
 fn engines() -> Vec<(&'static str, Spelling, Rule)> {
     let codex_in_code_mode = Spelling {
-        before: "mcp__clopen_mcp__",
-        too_long: TooLong::Cut {
-            to: 128,
-            ending: 13,
-        },
+        apart: false,
         ..spelling_of("codex")
     };
     let pi_with_adapter = Spelling {
@@ -72,8 +68,8 @@ fn last(count: usize, name: &str) -> String {
     name.chars().skip(length(name) - count).collect()
 }
 
-fn by_claude_code(name: &str) -> String {
-    let name = replaced(&format!("mcp__clopen-mcp__{name}"), &['_', '-'], "_");
+fn by_claude_code(server: &str, name: &str) -> String {
+    let name = replaced(&format!("mcp__{server}__{name}"), &['_', '-'], "_");
     if length(&name) > 128 {
         String::new()
     } else {
@@ -81,32 +77,33 @@ fn by_claude_code(name: &str) -> String {
     }
 }
 
-fn by_codex(name: &str) -> String {
-    by_codex_in_code_mode(name).replacen("mcp__clopen_mcp__", "", 1)
+fn by_codex(server: &str, name: &str) -> String {
+    let before = format!("mcp__{server}__").replace('-', "_");
+    by_codex_in_code_mode(server, name).replacen(&before, "", 1)
 }
 
-fn by_codex_in_code_mode(name: &str) -> String {
-    let name = replaced(&format!("mcp__clopen-mcp__{name}"), &['_'], "_");
+fn by_codex_in_code_mode(server: &str, name: &str) -> String {
+    let name = replaced(&format!("mcp__{server}__{name}"), &['_'], "_");
     match length(&name) {
         0..=128 => name,
         _ => format!("{}_############", first(115, &name)),
     }
 }
 
-fn by_open_code(name: &str) -> String {
-    replaced(&format!("clopen-mcp_{name}"), &['_', '-'], "_")
+fn by_open_code(server: &str, name: &str) -> String {
+    replaced(&format!("{server}_{name}"), &['_', '-'], "_")
 }
 
-fn by_copilot(name: &str) -> String {
+fn by_copilot(server: &str, name: &str) -> String {
     if !name.is_ascii() {
-        return "clopen-mcp-xn--####".to_owned();
+        return format!("{server}-xn--####");
     }
-    let name = replaced(&format!("clopen-mcp-{name}"), &['_', '-'], "-");
+    let name = replaced(&format!("{server}-{name}"), &['_', '-'], "-");
     first(64, &name)
 }
 
-fn by_qwen_code(name: &str) -> String {
-    let whole = format!("mcp__clopen-mcp__{name}");
+fn by_qwen_code(server: &str, name: &str) -> String {
+    let whole = format!("mcp__{server}__{name}");
     let clean = replaced(&whole, &['_', '-'], "_");
     if clean == whole && length(&clean) <= 63 {
         clean
@@ -115,20 +112,20 @@ fn by_qwen_code(name: &str) -> String {
     }
 }
 
-fn by_gemini(name: &str) -> String {
-    let name = replaced(&format!("mcp_clopen-mcp_{name}"), &['_', '-', '.'], "_");
+fn by_gemini(server: &str, name: &str) -> String {
+    let name = replaced(&format!("mcp_{server}_{name}"), &['_', '-', '.'], "_");
     match length(&name) {
         0..=63 => name,
         _ => format!("{}...{}", first(30, &name), last(30, &name)),
     }
 }
 
-fn by_cline(name: &str) -> String {
+fn by_cline(server: &str, name: &str) -> String {
     let mut clean = replaced(name, &['_', '-'], "_");
     while clean.contains("__") {
         clean = clean.replace("__", "_");
     }
-    let whole = format!("clopen-mcp__{clean}");
+    let whole = format!("{server}__{clean}");
     if clean == name && length(&whole) <= 64 {
         whole
     } else {
@@ -136,42 +133,42 @@ fn by_cline(name: &str) -> String {
     }
 }
 
-fn by_pi(name: &str) -> String {
-    let name = replaced(&format!("mcp__clopen-mcp__{name}"), &['_'], "_");
+fn by_pi(server: &str, name: &str) -> String {
+    let name = replaced(&format!("mcp__{server}__{name}"), &['_'], "_");
     match length(&name) {
         0..=64 => name,
         _ => format!("{}_########", first(55, &name)),
     }
 }
 
-fn by_pi_adapter(name: &str) -> String {
-    format!("clopen-mcp_{name}")
+fn by_pi_adapter(server: &str, name: &str) -> String {
+    format!("{server}_{name}")
 }
 
-fn by_continue(name: &str) -> String {
+fn by_continue(_: &str, name: &str) -> String {
     name.to_owned()
 }
 
-fn by_cursor(name: &str) -> String {
-    if length("clopen-mcp ") + length(name) > 60 {
+fn by_cursor(server: &str, name: &str) -> String {
+    if length(server) + 1 + length(name) > 60 {
         String::new()
     } else {
-        format!("mcp_clopen-mcp_{name}")
+        format!("mcp_{server}_{name}")
     }
 }
 
-fn by_vs_code(name: &str) -> String {
-    let label = first(13, "clopen-mcp");
+fn by_vs_code(server: &str, name: &str) -> String {
+    let label = first(13, server);
     let name = replaced(name, &['_', '-'], "_");
     first(64, &format!("mcp_{label}_{name}"))
 }
 
-fn by_zed(name: &str) -> String {
+fn by_zed(_: &str, name: &str) -> String {
     first(64, name)
 }
 
-fn by_goose(name: &str) -> String {
-    format!("clopen-mcp__{name}")
+fn by_goose(server: &str, name: &str) -> String {
+    format!("{server}__{name}")
 }
 
 /// Writes what is shown as the table of this module does.
@@ -441,7 +438,7 @@ fn nam_062_a_model_may_mistake_the_form_but_not_the_name() {
 /// Whether our data about an engine says of a name what the engine's rule does.
 fn check_rule(name: &str) -> Result<(), TestCaseError> {
     for (engine, spelling, rule) in engines() {
-        let ruled = rule(name);
+        let ruled = rule(NAMESPACE, name);
         match spelling.of(name) {
             Shown::As(shown) => prop_assert_eq!(shown, ruled, "{}", engine),
             Shown::Beginning(shown) => {
@@ -461,7 +458,7 @@ fn check_set(entries: &[(String, String)]) -> Result<(), TestCaseError> {
         let mut seen = HashSet::new();
         for index in 0..entries.len() {
             let listed = names.listed(index);
-            let shown = rule(listed);
+            let shown = rule(NAMESPACE, listed);
             prop_assert_eq!(spelling.of(listed), Shown::As(shown.clone()));
             prop_assert_eq!(names.resolve(&shown), Ok(Some(index)), "`{}`", shown);
             prop_assert!(seen.insert(shown), "{} shows two alike", engine);
@@ -470,7 +467,105 @@ fn check_set(entries: &[(String, String)]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// The same where each server has an entry of its own, under its name. What two servers show alike is an error. Only a `__`
+/// says where the name of the server ends: `a_b` is `b` of `a` to OpenCode, and may be the `a-b` or `a_b` of others.
+fn check_each(entries: &[(String, String)]) -> Result<(), TestCaseError> {
+    let names = named(entries);
+    let folded = |name: &str| name.replace('-', "_");
+    for (engine, spelling, rule) in engines() {
+        for (index, (server, _)) in entries.iter().enumerate() {
+            let listed = names.listed(index);
+            let ruled = rule(server, listed);
+            match spelling.of_server(server, listed) {
+                Shown::As(shown) => {
+                    prop_assert_eq!(&shown, &ruled, "{}", engine);
+                    match names.resolve(&shown) {
+                        Ok(Some(meant)) if meant == index => {}
+                        Ok(Some(_)) if !shown.contains("__") => {}
+                        Err(_) => {}
+                        // What is left of a name that is cut may be anybody's.
+                        _ if length(server) > spelling.most_before => {}
+                        _ if !folded(&shown).ends_with(&folded(listed)) => {}
+                        other => prop_assert!(false, "`{}` by {}: {:?}", shown, engine, other),
+                    }
+                }
+                Shown::Beginning(shown) => prop_assert!(ruled.starts_with(&shown)),
+                Shown::Dropped => prop_assert_eq!(ruled, ""),
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_server_with_an_entry_of_its_own_stands_in_the_place_of_the_namespace() {
+    let rows = [
+        ("claude", "mcp__git-tools__show"),
+        ("codex", "show"),
+        ("codex in code mode", "mcp__git_tools__show"),
+        ("opencode", "git-tools_show"),
+        ("copilot", "git-tools-show"),
+        ("qwen", "mcp__git-tools__show"),
+        ("gemini", "mcp_git-tools_show"),
+        ("cline", "git-tools__show"),
+        ("pi", "mcp__git_tools__show"),
+        ("continue", "show"),
+        ("cursor", "mcp_git-tools_show"),
+        ("vscode", "mcp_git-tools_show"),
+        ("zed", "show"),
+        ("goose", "git-tools__show"),
+    ];
+    let names = Names::new([("git-tools", "show"), ("notes", "save")]);
+    for (engine, expected) in rows {
+        let shown = text(spelling(engine).of_server("git-tools", "show"));
+        assert_eq!(shown, expected, "{engine}");
+        assert_eq!(names.resolve(&shown), Ok(Some(0)), "{engine}");
+    }
+    // Of two servers with one tool, each is listed behind the name of its server, also where it is served alone.
+    let names = Names::new([("git-tools", "show"), ("notes", "show")]);
+    for (engine, _) in rows {
+        let shown = text(spelling(engine).of_server("git-tools", "git-tools_show"));
+        assert_eq!(names.resolve(&shown), Ok(Some(0)), "{shown} by {engine}");
+    }
+}
+
+#[test]
+fn the_limits_of_engines_count_the_name_of_the_server_too() {
+    let server = "a-server-with-a-long-name";
+    let rows = [
+        ("codex", 96, "a".repeat(96)),
+        ("codex", 97, format!("{}…", "a".repeat(83))),
+        ("qwen", 31, format!("mcp__{server}__{}", "a".repeat(31))),
+        ("qwen", 32, format!("mcp__{server}__{}…", "a".repeat(23))),
+        ("cursor", 34, format!("mcp_{server}_{}", "a".repeat(34))),
+        ("cursor", 35, "nothing".to_owned()),
+        (
+            "vscode",
+            46,
+            format!("mcp_a-server-with_{}", "a".repeat(46)),
+        ),
+        (
+            "vscode",
+            47,
+            format!("mcp_a-server-with_{}", "a".repeat(46)),
+        ),
+    ];
+    for (engine, count, expected) in rows {
+        let shown = spelling(engine).of_server(server, &"a".repeat(count));
+        assert_eq!(text(shown), expected, "{count} characters by {engine}");
+    }
+}
+
 proptest! {
+    #[test]
+    fn what_an_engine_shows_of_servers_with_entries_of_their_own_means_them(
+        few in entries("[ab](-[ab])?", "[ab]([_.-][ab]){0,2}"),
+        many in entries(legal_server(), wild_name()),
+    ) {
+        check_each(&few)?;
+        check_each(&many)?;
+    }
+
     #[test]
     fn what_an_engine_makes_of_any_name_is_foretold(name in prop_oneof![wild_name(), "[a-z_-]{30,150}"]) {
         check_rule(&name)?;

@@ -6,7 +6,7 @@ use clopen_mcp::engines::{
 use clopen_mcp::secret::Secret;
 use expect_test::expect_file;
 use std::fmt::Write as _;
-use tool_runtime::Caller;
+use tool_runtime::{Caller, Shown};
 
 /// Compares each page with its file; `UPDATE_EXPECT=1` writes them.
 #[test]
@@ -24,6 +24,12 @@ fn index() -> String {
 
 `clopen-mcp connect ENGINE` writes what these pages show; `disconnect` takes it out again, and `connect --undo` takes back
 what was done last, byte for byte. `clopen-mcp engines` says what is connected, `clopen-mcp doctor` why it doesn't work.
+
+The tools of external servers (`clopen-mcp servers add`) come among those of the bridge, from its one entry. With
+`--external each`, every external server that is on has an entry of its own, under its name, and ours leaves it out, so
+that no tool is there twice; `connect ENGINE` once more adds an entry for each server that is new, whose tools come from
+ours until then, and takes the entries out of those that are gone. `--external merged` goes back to the one entry. An entry
+of somebody else under the same name is never overwritten.
 
 | engine | `connect` | settings of a person | of a project | token |
 |---|---|---|---|---|
@@ -53,7 +59,8 @@ fn page(engine: &Engine) -> String {
         format!("```sh\nclopen-mcp connect {id}\n```"),
         places(engine),
         token(engine),
-        format!("What is written:\n\n{}", configuration(engine)),
+        format!("What is written:\n\n{}", configuration(engine, &[])),
+        each(engine),
     ];
     if !engine.reasons.is_empty() {
         let reasons = engine.reasons.iter();
@@ -121,7 +128,20 @@ fn token(engine: &Engine) -> String {
     }
 }
 
-fn configuration(engine: &Engine) -> String {
+fn each(engine: &Engine) -> String {
+    let Engine { id, .. } = engine;
+    let shown = match engine.spelling.of_server("memory", "read_graph") {
+        Shown::As(name) => name,
+        other => panic!("{id} shows {other:?}"),
+    };
+    format!(
+        "External servers come from an entry each with `connect {id} --external each`; here of one named `memory`, whose tool `read_graph` the model sees as `{shown}`:\n\n{}",
+        configuration(engine, &["memory".to_owned()])
+    )
+}
+
+/// What is written; with external servers, only the file with our entry and theirs.
+fn configuration(engine: &Engine, external: &[String]) -> String {
     let connection = Connection {
         url: "http://127.0.0.1:9151/mcp".to_owned(),
         caller: Caller::default(),
@@ -129,6 +149,7 @@ fn configuration(engine: &Engine) -> String {
             Some(_) => Token::Variable,
             None => Token::Written(Secret::new("…")),
         },
+        external: external.to_vec(),
         read_only_tools: vec!["get_temperature".to_owned()],
     };
     let language = |format| match format {
@@ -138,7 +159,8 @@ fn configuration(engine: &Engine) -> String {
     };
     let files = engine.config(&connection);
     let files = files.expect("every change can be made to an empty file");
-    let blocks = files.iter().map(|it| {
+    let count = if external.is_empty() { files.len() } else { 1 };
+    let blocks = files.iter().take(count).map(|it| {
         let (place, language) = (file(&it.place), language(it.format));
         format!("{place}\n\n```{language}\n{}```", it.text)
     });

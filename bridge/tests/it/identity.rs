@@ -152,6 +152,7 @@ fn connection(url: &str, token: Token) -> Connection {
             ..Caller::default()
         },
         token,
+        external: Vec::new(),
         read_only_tools: vec!["get_temperature".to_owned()],
     }
 }

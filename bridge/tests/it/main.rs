@@ -14,6 +14,7 @@ mod config;
 mod connect;
 mod data;
 mod durable;
+mod each;
 mod edit;
 mod edit_properties;
 mod endpoint;

@@ -1,5 +1,7 @@
 //! How an engine spells, for its model, what a server lists.
 
+use super::NAMESPACE;
+
 /// What an engine makes of a listed name before its model sees it.
 ///
 /// An engine's own is written as it differs from [`Spelling::AS_LISTED`]:
@@ -17,8 +19,12 @@
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spelling {
-    /// What it puts before the name.
+    /// What it puts before the name; the namespace in it is the name by which it knows the server.
     pub before: &'static str,
+    /// Whether its model sees that beside the name and not in it. It counts all the same.
+    pub apart: bool,
+    /// How many characters it keeps of the name by which it knows the server.
+    pub most_before: usize,
     /// The characters that it keeps besides ASCII letters and digits; `None` if it keeps all.
     pub keeps: Option<&'static str>,
     /// What it writes for each other.
@@ -67,6 +73,8 @@ impl Spelling {
     /// Shows every name as it is listed.
     pub const AS_LISTED: Self = Self {
         before: "",
+        apart: false,
+        most_before: usize::MAX,
         keeps: None,
         instead: '_',
         joins: false,
@@ -77,24 +85,43 @@ impl Spelling {
 
     /// Returns what the model sees of a listed name.
     pub fn of(&self, listed: &str) -> Shown {
+        self.of_server(NAMESPACE, listed)
+    }
+
+    /// Returns what the model sees of a listed name where the engine knows the server by a name of its own.
+    pub fn of_server(&self, server: &str, listed: &str) -> Shown {
+        let before = self.prefix(server);
+        let shown = |whole: &str| {
+            let hidden = if self.apart { before.len() } else { 0 };
+            whole.get(hidden..).unwrap_or_default().to_owned()
+        };
         if self.encodes && !listed.is_ascii() {
-            return Shown::Beginning(self.before.to_owned());
+            return Shown::Beginning(shown(&before));
         }
         let kept = self.kept(listed);
         let mark = if kept == listed { 0 } else { self.mark };
-        let whole = format!("{}{kept}", self.before);
+        let whole = format!("{before}{kept}");
         let length = whole.chars().count() + mark;
         let (length, ending) = match self.too_long {
             TooLong::Dropped { over } if length > over => return Shown::Dropped,
             TooLong::Cut { to, ending } if length > to => (to, ending),
             _ => (length, mark),
         };
-        let beginning = whole.chars().take(length.saturating_sub(ending)).collect();
+        let beginning: String = whole.chars().take(length.saturating_sub(ending)).collect();
         if ending == 0 {
-            Shown::As(beginning)
+            Shown::As(shown(&beginning))
         } else {
-            Shown::Beginning(beginning)
+            Shown::Beginning(shown(&beginning))
         }
+    }
+
+    /// What stands before a name, with the server's in the place of the namespace.
+    fn prefix(&self, server: &str) -> String {
+        let server: String = server.chars().take(self.most_before).collect();
+        let folded = NAMESPACE.replace('-', "_");
+        self.before
+            .replace(NAMESPACE, &server)
+            .replace(&folded, &server.replace('-', "_"))
     }
 
     fn kept(&self, listed: &str) -> String {
