@@ -8,6 +8,10 @@ and finds in its environment MCP_URL and MCP_TOKEN, or the MCP_COMMAND to start.
 came of it, `passed`, `failed: …`, or why the step is left out (LEFT_OUT). The line `["restart", "please"]` asks for a
 restart of the server, on the same port and data folder; a line on its standard input says that it is up again.
 
+A client looks at servers, too, with its script that is called `look`: of each server in MCP_LOOK, a JSON list of objects
+with `name`, `url` or `command`, and `calls`, it writes one JSON list: the name, and an object with the names of its `tools`
+and the `texts` that the calls give, or `failed: …`. bridge/tests/real makes use of that.
+
 The clients come from the registries, pinned, into ~/.cache/clopen-mcp/clients (or CLIENTS_DIR). A verdict for each client,
 version and transport is printed as one line of JSON.
 """
@@ -62,8 +66,8 @@ class Python(Client):
         pip = [self.folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check", *self.packages]
         subprocess.run(pip, check=True)
 
-    def command(self):
-        return [self.folder / "bin/python", HERE / f"{self.name}_client.py"]
+    def command(self, script="client"):
+        return [self.folder / "bin/python", HERE / f"{self.name}_{script}.py"]
 
 
 class Node(Client):
@@ -77,8 +81,8 @@ class Node(Client):
         for script in HERE.glob("*.mjs"):
             shutil.copy(script, self.folder)
 
-    def command(self):
-        return [self.folder / "node_modules/.bin/node", self.folder / f"{self.name}_client.mjs"]
+    def command(self, script="client"):
+        return [self.folder / "node_modules/.bin/node", self.folder / f"{self.name}_{script}.mjs"]
 
 
 class Rust(Client):
@@ -90,10 +94,10 @@ class Rust(Client):
         build = ["cargo", "build", "--quiet", "--locked", "--manifest-path", HERE / self.name / "Cargo.toml"]
         target = os.environ.get("CARGO_TARGET_DIR", CACHE / "target")
         subprocess.run(build, check=True, env=os.environ | {"CARGO_TARGET_DIR": str(target)})
-        self.program = pathlib.Path(target) / "debug/rmcp-client"
+        self.programs = pathlib.Path(target) / "debug"
 
-    def command(self):
-        return [self.program]
+    def command(self, script="client"):
+        return [self.programs / f"rmcp-{script}"]
 
 
 SESSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]

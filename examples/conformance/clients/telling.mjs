@@ -5,7 +5,7 @@ export const NOT_OFFERED = "not offered by this client";
 export const NOT_IN_VERSION = "not in this version of the protocol";
 export const PIPE = "not over a pipe";
 
-const say = (step, outcome) => process.stdout.write(`${JSON.stringify([step, outcome])}\n`);
+export const say = (step, outcome) => process.stdout.write(`${JSON.stringify([step, outcome])}\n`);
 
 export const sleep = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
