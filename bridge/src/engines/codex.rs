@@ -4,7 +4,7 @@ use super::{
     Access, Engine, Format, Lifetime, Place, Root, TOKEN_VARIABLE, Token, in_map, nothing_else,
 };
 use serde_json::{Value, json};
-use tool_runtime::{Dialect, Spelling, TooLong};
+use tool_runtime::{Dialect, NAMESPACE, Spelling, TooLong};
 
 /// Codex.
 pub static ENGINE: Engine = Engine {
@@ -46,7 +46,7 @@ pub static ENGINE: Engine = Engine {
     invents: &[],
     reasons: &[(
         "`required`",
-        "the first turn doesn't wait for a server otherwise, and a bridge that isn't there goes unnoticed",
+        "the first turn doesn't wait for a server otherwise, and a bridge that isn't there goes unnoticed; entries of external servers go without, since Codex would not start at all once one is gone",
     )],
     notes: &[
         "Tools that say that they change nothing run without approval; `default_tools_approval_mode = \"approve\"` lets the others run too.",
@@ -56,7 +56,11 @@ pub static ENGINE: Engine = Engine {
 };
 
 fn entry(access: &Access<'_>) -> Value {
-    let mut entry = json!({ "url": access.address, "required": true });
+    let mut entry = json!({ "url": access.address });
+    // A server that is gone keeps nobody from the others.
+    if access.name == NAMESPACE {
+        entry["required"] = true.into();
+    }
     match access.token {
         Token::Unneeded => {}
         Token::Variable => entry["bearer_token_env_var"] = TOKEN_VARIABLE.into(),

@@ -46,6 +46,7 @@ pub static ENGINE: Engine = Engine {
     notes: &[
         "The configuration of one conversation is given with `--config`.",
         "Names of tools reach the model as they are.",
+        "Without a person, Continue stops if one server doesn't answer; `connect continue` once more takes out the entries of external servers that are gone.",
     ],
 };
 

@@ -1,11 +1,12 @@
 #!/bin/bash
-# check.sh BINARY [ENGINE…]: every engine, connected by the binary in an empty HOME, calls a tool of the bridge; what is
-# switched on while an engine runs reaches it (changes.py; left out if engines are named); then the token is revoked,
-# no engine gets in, and `doctor` says why. Needs Linux and the right to make a network namespace, in which nothing but
-# loopback is.
+# check.sh BINARY [ENGINE…]: every engine, connected by the binary in an empty HOME, calls a tool of the bridge, and one of
+# an external server that comes in both ways (external.py); what is switched on while an engine runs reaches it
+# (changes.py; left out if engines are named); then the token is revoked, no engine gets in, and `doctor` says why. Needs
+# Linux and the right to make a network namespace, in which nothing but loopback is.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 if [ "${FENCED:-}" = "" ]; then
+  "$here/../real/setup.sh" || exit 1
   exec env FENCED=1 unshare -n bash "$0" "$@"
 fi
 ip link set lo up
@@ -27,6 +28,7 @@ done
 token=$("$binary" tokens create engines --data "$data/bridge" 2>/dev/null)
 connect="$binary connect {engine} --data $data/bridge"
 "$here/run_all.sh" "$connect" "$token" "$@" || { echo "check.sh: not every engine reached its tool" >&2; exit 1; }
+python3 "$here/external.py" "$binary" "$@" || { echo "check.sh: not every engine reached an external server" >&2; exit 1; }
 [ $# -gt 0 ] || python3 "$here/changes.py" "$binary" || { echo "check.sh: not every engine took up a change" >&2; exit 1; }
 
 # Connected for a person, while the token was good.

@@ -40,10 +40,12 @@ PROMPT = "please use the tool"
 
 
 class Run:
-    """What an engine is told: where its HOME is, where the stub model listens, which tool it shall call."""
+    """What an engine is told: where its HOME is, where the stub model listens, which tool of which server it shall call,
+    and whether that runs without a person to approve of it."""
 
-    def __init__(self, home, model_url, tool, args):
+    def __init__(self, home, model_url, tool, args, server="clopen-mcp", approve=False):
         self.home, self.model_url, self.tool, self.args = home, model_url, tool, args
+        self.server, self.approve = server, approve
 
     def write(self, path, content):
         """Write a file of HOME: text as it is, anything else as JSON."""
@@ -53,14 +55,18 @@ class Run:
             f.write(content if isinstance(content, str) else json.dumps(content, indent=2))
 
     def call(self, name_format, safe, other="_"):
-        """One step of the model's plan: the tool, as this engine names it. It writes `other` for what is not `safe`."""
-        name = re.sub("[^%s]" % safe, other, self.tool)
-        return ["^%s" % (name_format % re.escape(name)), self.args]
+        """One step of the model's plan: the tool, as this engine names it: the server for `@`, the tool for `%s`. It writes
+        `other` for what is not `safe`."""
+        server, name = (re.escape(re.sub("[^%s]" % safe, other, it)) for it in (self.server, self.tool))
+        return ["^%s" % (name_format.replace("@", server) % name), self.args]
+
+    def approving(self, *arguments):
+        """Arguments for a run without a person to ask."""
+        return list(arguments) if self.approve else []
 
 
 # ---------------------------------------------------------------- the engines
-# Each writes its model's configuration and returns (arguments, environment, plan of the model). The names of the tools
-# say what `connect` calls the bridge in every engine: clopen-mcp.
+# Each writes its model's configuration and returns (arguments, environment, plan of the model).
 
 
 def claude(run):
@@ -72,7 +78,8 @@ def claude(run):
         DISABLE_AUTOUPDATER="1",
         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
     )
-    return ["-p", PROMPT], env, [run.call("mcp__clopen-mcp__%s$", "A-Za-z0-9_-")]
+    allowed = run.approving("--allowedTools", f"mcp__{run.server}__{run.tool}")
+    return ["-p", PROMPT, *allowed], env, [run.call("mcp__@__%s$", "A-Za-z0-9_-")]
 
 
 def codex(run, model="stub-model", plan=None):
@@ -93,16 +100,18 @@ env_key = "STUB_KEY"
 """,
     )
     # --skip-git-repo-check: the work folder is no Git repository.
-    arguments = ["exec", "--skip-git-repo-check", PROMPT]
-    plan = plan or [["(^|:)%s$" % re.sub(r"[^A-Za-z0-9_]", "_", run.tool), run.args]]
+    approved = run.approving("-c", f'mcp_servers.{run.server}.default_tools_approval_mode="approve"')
+    arguments = ["exec", "--skip-git-repo-check", *approved, PROMPT]
+    # The server is the namespace of a tool, and the stub looks at both together.
+    plan = plan or [run.call("mcp__@(__|:)?%s$", "A-Za-z0-9_")]
     return arguments, dict(STUB_KEY="test"), plan
 
 
 def codex_codemode(run):
     """The models of Codex's own catalogue get one tool, `exec`, and call the bridge's in JavaScript."""
     model = os.environ.get("CODEX_CODEMODE_MODEL", "gpt-6.2-sol")
-    tool = re.sub(r"[^A-Za-z0-9_]", "_", run.tool)
-    script = f"const r = await tools.mcp__clopen_mcp__{tool}({json.dumps(run.args)}); text(r)"
+    server, tool = (re.sub(r"[^A-Za-z0-9_]", "_", it) for it in (run.server, run.tool))
+    script = f"const r = await tools.mcp__{server}__{tool}({json.dumps(run.args)}); text(r)"
     return codex(run, model, [["^exec$", script]])
 
 
@@ -125,7 +134,7 @@ def opencode(run):
         },
     )
     env = dict(OPENCODE_DISABLE_AUTOUPDATE="1", OPENCODE_DISABLE_MODELS_FETCH="1")
-    return ["run", PROMPT], env, [run.call("clopen-mcp_%s$", "A-Za-z0-9_-")]
+    return ["run", PROMPT], env, [run.call("@_%s$", "A-Za-z0-9_-")]
 
 
 def copilot(run):
@@ -135,7 +144,7 @@ def copilot(run):
         COPILOT_MODEL="stub-model",
         COPILOT_OFFLINE="true",
     )
-    return ["-p", PROMPT], env, [run.call("clopen-mcp-%s$", "A-Za-z0-9_-", "-")]
+    return ["-p", PROMPT, *run.approving("--allow-all-tools")], env, [run.call("@-%s$", "A-Za-z0-9_-", "-")]
 
 
 def qwen(run):
@@ -148,7 +157,7 @@ def qwen(run):
         },
     )
     env = dict(OPENAI_API_KEY="test", OPENAI_BASE_URL=run.model_url + "/v1", OPENAI_MODEL="stub-model")
-    return ["-p", PROMPT], env, [run.call("mcp__clopen-mcp__%s(_[a-z0-9]{7})?$", "A-Za-z0-9_-")]
+    return ["-p", PROMPT, *run.approving("--yolo")], env, [run.call("mcp__@__%s(_[a-z0-9]{7})?$", "A-Za-z0-9_-")]
 
 
 def gemini(run):
@@ -163,7 +172,8 @@ def gemini(run):
     )
     env = dict(GEMINI_API_KEY="test", GOOGLE_GEMINI_BASE_URL=run.model_url)
     # --skip-trust: without it every headless run in a folder that was not trusted ends with exit code 55.
-    return ["--skip-trust", "-p", PROMPT], env, [run.call("mcp_clopen-mcp_%s$", "A-Za-z0-9_.:-")]
+    arguments = ["--skip-trust", "-p", PROMPT, *run.approving("--yolo")]
+    return arguments, env, [run.call("mcp_@_%s$", "A-Za-z0-9_.:-")]
 
 
 def cline(run):
@@ -174,7 +184,7 @@ def cline(run):
         {"version": 1, "lastUsedProvider": "openai-compatible", "modes": {}, "providers": {"openai-compatible": entry}},
     )
     arguments = ["--json", "-P", "openai-compatible", "-m", "stub-model", PROMPT]
-    return arguments, {}, [run.call("clopen-mcp__%s", "A-Za-z0-9_-")]
+    return arguments, {}, [run.call("@__%s", "A-Za-z0-9_-")]
 
 
 def pi(run):
@@ -191,7 +201,7 @@ def pi(run):
     run.write(".pi/agent/models.json", {"providers": {"stub": provider}})
     arguments = ["-p", "--provider", "stub", "--model", "stub-model", PROMPT]
     env = dict(PI_OFFLINE="1", PI_SKIP_VERSION_CHECK="1")
-    return arguments, env, [run.call("mcp__clopen_mcp__%s", "A-Za-z0-9_")]
+    return arguments, env, [run.call("mcp__@__%s", "A-Za-z0-9_")]
 
 
 def continue_(run):
@@ -316,8 +326,8 @@ def requests_of(log):
         return [row for row in map(json.loads, f) if "tools" in row]
 
 
-def verdict(engine, tool, expect, turns, rc, out, err, secs):
-    offered = sorted({name for turn in turns for name in turn["tools"] if "clopen" in name or tool in name})
+def verdict(engine, server, tool, expect, turns, rc, out, err, secs):
+    offered = sorted({name for turn in turns for name in turn["tools"] if "clopen" in name or server in name or tool in name})
     calls = [turn["reply"][1] for turn in turns if turn["reply"][0] == "call"]
     results = [turn["results"][-1] for turn in turns if turn["results"]]
     ok = bool(calls) and bool(results) and re.search(expect, results[-1]) is not None
@@ -342,7 +352,9 @@ def main():
     ap.add_argument("--bin", help="command that starts the engine, such as 'node x/cli.js', if not the one of setup.sh")
     ap.add_argument("--connect", required=True, help="command that adds the bridge to the engine's configuration")
     ap.add_argument("--token", required=True, help="given to both commands as CLOPEN_TOKEN")
+    ap.add_argument("--server", default="clopen-mcp", help="what the engine calls the server that has the tool")
     ap.add_argument("--tool", default="get_temperature")
+    ap.add_argument("--approve", action="store_true", help="let the tool run, whatever it may change")
     ap.add_argument("--args", type=json.loads, default={"city": "Paris"}, help="arguments of the call, as JSON")
     ap.add_argument("--expect", default=".", help="regular expression that the result must match")
     ap.add_argument("--timeout", type=float, default=120, help="seconds that the engine may take")
@@ -360,7 +372,7 @@ def main():
     model, model_url = start_model(log)
     started = time.time()
     try:
-        arguments, engine_env, plan = ENGINES[a.engine](Run(home, model_url, a.tool, a.args))
+        arguments, engine_env, plan = ENGINES[a.engine](Run(home, model_url, a.tool, a.args, a.server, a.approve))
         fill = dict(engine=CONNECT_AS.get(a.engine, a.engine), home=home, work=work)
         connect = [word.format(**fill) for word in shlex.split(a.connect)]
         rc, out, err = run_command(connect, work, env, 60)
@@ -373,7 +385,7 @@ def main():
         model.terminate()
         model.wait()
         end_leftovers(home)
-    v = verdict(a.engine, a.tool, a.expect, requests_of(log), rc, out, err, round(time.time() - started, 1))
+    v = verdict(a.engine, a.server, a.tool, a.expect, requests_of(log), rc, out, err, round(time.time() - started, 1))
     print(json.dumps(v), flush=True)
     if not a.keep:
         shutil.rmtree(top, ignore_errors=True)

@@ -114,22 +114,20 @@ async fn codex() {
     connects(
         "codex",
         expect![[r#"
-        .codex/config.toml
-        [mcp_servers.clopen-mcp]
-        url = "http://127.0.0.1:9151/mcp?engine=codex&without=git-tools&without=memory"
-        required = true
-        bearer_token_env_var = "CLOPEN_TOKEN"
+            .codex/config.toml
+            [mcp_servers.clopen-mcp]
+            url = "http://127.0.0.1:9151/mcp?engine=codex&without=git-tools&without=memory"
+            required = true
+            bearer_token_env_var = "CLOPEN_TOKEN"
 
-        [mcp_servers.git-tools]
-        url = "http://127.0.0.1:9151/mcp/ext/git-tools?engine=codex"
-        required = true
-        bearer_token_env_var = "CLOPEN_TOKEN"
+            [mcp_servers.git-tools]
+            url = "http://127.0.0.1:9151/mcp/ext/git-tools?engine=codex"
+            bearer_token_env_var = "CLOPEN_TOKEN"
 
-        [mcp_servers.memory]
-        url = "http://127.0.0.1:9151/mcp/ext/memory?engine=codex"
-        required = true
-        bearer_token_env_var = "CLOPEN_TOKEN"
-    "#]],
+            [mcp_servers.memory]
+            url = "http://127.0.0.1:9151/mcp/ext/memory?engine=codex"
+            bearer_token_env_var = "CLOPEN_TOKEN"
+        "#]],
     )
     .await;
 }
@@ -395,7 +393,6 @@ async fn entries_follow_the_servers() {
 
         [mcp_servers.time]
         url = "http://127.0.0.1:9151/mcp/ext/time?engine=codex"
-        required = true
         bearer_token_env_var = "CLOPEN_TOKEN"
     "#]]
     .assert_eq(&home.read(".codex/config.toml"));
