@@ -11,7 +11,7 @@ mod server;
 
 pub use connector::{
     Address, Client, Connector, ConnectorError, Era, Limits, Listener, News, Opening, Refusal,
-    Talk, UpstreamError, param_headers, wrong_param_headers,
+    Talk, UpstreamError, param_headers,
 };
 pub use entry::{Entry, EntryError};
 pub use failure::ExternalError;
@@ -214,6 +214,7 @@ impl Upstreams {
         upstream: &Arc<Upstream>,
         method: &'static str,
         params: &Params,
+        schema: Option<&Map<String, Value>>,
         may_be_repeated: bool,
         context: &Context,
     ) -> Result<Box<RawValue>, Failure> {
@@ -228,7 +229,12 @@ impl Upstreams {
                 waiting: &self.0.waiting,
                 method,
                 params: params.clone(),
-                headers: Vec::new(),
+                headers: match (schema, &params.arguments) {
+                    (Some(schema), Some(arguments)) if used.client().is_modern() => {
+                        param_headers(schema, arguments)
+                    }
+                    _ => Vec::new(),
+                },
                 context,
             };
             let error = match relay.run().await {
@@ -402,10 +408,18 @@ impl Provider for Upstreams {
         let is_safe = |hint: Option<bool>| hint == Some(true);
         let may_be_repeated = is_safe(tool.hints.read_only) || is_safe(tool.hints.idempotent);
         let promise = Promise::of(tool);
+        let schema = tool.input_schema.clone();
         Ok(Box::pin(async move {
             let upstream = self.find_now(&server)?;
             let result = self
-                .relay(&upstream, "tools/call", &params, may_be_repeated, context)
+                .relay(
+                    &upstream,
+                    "tools/call",
+                    &params,
+                    Some(&schema),
+                    may_be_repeated,
+                    context,
+                )
                 .await;
             match result {
                 Ok(result) => {
@@ -433,7 +447,7 @@ impl Provider for Upstreams {
                 ..Params::default()
             };
             let result = self
-                .relay(&upstream, "resources/read", &params, true, context)
+                .relay(&upstream, "resources/read", &params, None, true, context)
                 .await?;
             items::contents(&result, uri)
         })
@@ -453,7 +467,7 @@ impl Provider for Upstreams {
                 ..Params::default()
             };
             let result = self
-                .relay(&upstream, "prompts/get", &params, true, context)
+                .relay(&upstream, "prompts/get", &params, None, true, context)
                 .await?;
             items::messages(&result)
         })

@@ -540,7 +540,7 @@ fn failed(tool: &Tool, error: &ToolError) -> Result<Output, CallError> {
     match error.downcast_ref::<ProtocolError>() {
         Some(refused) => Err(CallError::Protocol {
             tool: tool.name.clone(),
-            error: refused.clone(),
+            error: Box::new(refused.clone()),
         }),
         None => Ok(Output::error(error.to_string())),
     }

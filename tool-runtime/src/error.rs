@@ -176,7 +176,7 @@ pub enum CallError {
         /// Name of the tool.
         tool: String,
         /// What the server says.
-        error: ProtocolError,
+        error: Box<ProtocolError>,
     },
     /// The caller took the call back.
     #[error("the call of `{tool}` was cancelled")]

@@ -32,7 +32,8 @@ mod welcome;
 pub use client::Client;
 pub use error::UpstreamError;
 pub use news::News;
-pub use parameters::{param_headers, wrong_param_headers};
+pub use parameters::param_headers;
+pub(super) use parameters::wrong_param_headers;
 pub use talk::{Listener, Refusal, Talk};
 
 use crate::secret::Secret;

@@ -7,6 +7,7 @@ mod result;
 pub(super) use offers::{prompts, resources};
 pub(super) use result::{Promise, completion, contents, messages, output};
 
+use super::connector::wrong_param_headers;
 use serde_json::{Map, Value};
 use std::{sync::Arc, time::Duration};
 use tool_runtime::{Check, Dialect, Enforcement, Hints, TaskSupport, Tool, adapt_output, repair};
@@ -38,9 +39,24 @@ const TOOL: [&str; 6] = [
 pub(super) fn tools(
     server: &Arc<str>,
     listed: &[Value],
+    is_modern: bool,
     notes: &mut Vec<String>,
 ) -> Vec<Arc<Tool>> {
-    each("tool", MOST_TOOLS, server, listed, notes, tool)
+    each(
+        "tool",
+        MOST_TOOLS,
+        server,
+        listed,
+        notes,
+        |server, index, item, notes| {
+            // Whoever calls it would have to repeat arguments in headers that can't be.
+            let schema = item.get("inputSchema").and_then(Value::as_object);
+            match schema.filter(|_| is_modern).and_then(wrong_param_headers) {
+                Some(reason) => Err(reason),
+                None => tool(server, index, item, notes),
+            }
+        },
+    )
 }
 
 /// Reads each item by itself.

@@ -111,8 +111,10 @@ impl Relay<'_> {
         match (round, state) {
             (Some(round), Some(State::Waits(call))) => self.go_on(&call, round.answers).await,
             (Some(round), state) if self.client.is_modern() => {
-                if let Some(State::OfServer(state)) = state {
+                if !round.answers.is_empty() || state.is_some() {
                     self.params.input_responses = Some(round.answers);
+                }
+                if let Some(State::OfServer(state)) = state {
                     self.params.request_state = state;
                 }
                 let result = self.once().await?;
@@ -157,7 +159,7 @@ impl Relay<'_> {
             .converse(self.method, &self.params, talk)
             .await?;
         match Task::of(&answered) {
-            Some(task) if self.context.later.is_possible() => self.follow(task).await,
+            Some(created) if self.context.later.is_possible() => self.follow(created).await,
             _ => Ok(answered),
         }
     }

@@ -11,7 +11,7 @@ use super::{
 use crate::store::ExternalServer;
 use serde_json::{Map, Value};
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
@@ -25,8 +25,8 @@ use tool_runtime::{Server, Unavailable};
 /// How long a list is good that the server doesn't say has changed.
 const LISTED: Duration = Duration::from_mins(10);
 
-/// How often a server may say that its lists have changed when they look the same.
-const TOLD: Duration = Duration::from_secs(10);
+/// How often in a minute a server is believed that its lists have changed when they look the same.
+const TOLD: usize = 10;
 
 /// How long a connection may be of no use.
 const IDLE: Duration = Duration::from_mins(10);
@@ -53,7 +53,7 @@ pub(super) struct Upstream {
     /// Whether it was removed, or replaced by another of its name.
     is_gone: AtomicBool,
     listed_at: Mutex<Option<Instant>>,
-    told_at: Mutex<Option<Instant>>,
+    told: Mutex<VecDeque<Instant>>,
 }
 
 /// A connection, and whether it is of use.
@@ -117,7 +117,7 @@ impl Upstream {
             watched: Mutex::default(),
             is_gone: AtomicBool::new(false),
             listed_at: Mutex::default(),
-            told_at: Mutex::default(),
+            told: Mutex::default(),
         };
         let listed = upstream.stored.listed.as_deref().and_then(Heard::read);
         let name = &upstream.stored.name;
@@ -173,7 +173,7 @@ impl Upstream {
                 "`{name}` doesn't give all that it announces: {missing}"
             ));
         }
-        let tools = items::tools(&name, &heard.tools, &mut notes);
+        let tools = items::tools(&name, &heard.tools, heard.is_modern, &mut notes);
         let (resources, templates) = (&heard.resources, &heard.templates);
         self.show(Server {
             version: heard.version.clone(),
@@ -280,7 +280,6 @@ impl Upstream {
         let opening = Opening {
             capabilities: capabilities.clone(),
             known: known.map(|it| it.era()),
-            ..Opening::default()
         };
         let connected = connector
             .connect(&entry.name, &entry.address, &opening)
@@ -374,10 +373,11 @@ impl Upstream {
 
     /// Whether it is believed that something has changed which its lists don't show: now and then.
     pub(super) fn may_tell_again(&self) -> bool {
-        let mut told_at = locked(&self.told_at);
-        let may = told_at.is_none_or(|it| it.elapsed() >= TOLD);
+        let mut told = locked(&self.told);
+        told.retain(|it| it.elapsed() < Duration::from_mins(1));
+        let may = told.len() < TOLD;
         if may {
-            *told_at = Some(Instant::now());
+            told.push_back(Instant::now());
         }
         may
     }

@@ -111,7 +111,7 @@ async fn without_a_session_every_request_says_everything() {
     let said = Talk {
         capabilities: sampling.as_object().cloned().unwrap_or_default(),
         meta: meta.as_object().cloned().unwrap_or_default(),
-        headers: param_headers(&schema, &raw),
+        headers: param_headers(schema.as_object().expect("it is an object"), &raw),
         ..talk(&scribe)
     };
     let call = json!({ "name": "weather", "arguments": arguments });

@@ -14,7 +14,7 @@ const DATA: [&str; 5] = ["const", "default", "enum", "examples", "example"];
 
 /// Returns what headers repeat of the arguments of a tool with this schema of its input, as
 /// [`Talk::headers`](super::Talk::headers) wants it. Arguments that are not there, or `null`, are not repeated.
-pub fn param_headers(schema: &Value, arguments: &RawValue) -> Vec<(String, String)> {
+pub fn param_headers(schema: &Map<String, Value>, arguments: &RawValue) -> Vec<(String, String)> {
     let mut marks = Vec::new();
     collect(schema, &mut Vec::new(), &mut marks);
     if marks.is_empty() {
@@ -31,7 +31,7 @@ pub fn param_headers(schema: &Value, arguments: &RawValue) -> Vec<(String, Strin
 
 /// Says what is wrong with the marks of a schema, if anything. Over HTTP, a tool with such a schema must not be offered
 /// to anybody.
-pub fn wrong_param_headers(schema: &Value) -> Option<String> {
+pub(in crate::upstream) fn wrong_param_headers(schema: &Map<String, Value>) -> Option<String> {
     let mut marks = Vec::new();
     collect(schema, &mut Vec::new(), &mut marks);
     let mut names: Vec<String> = Vec::new();
@@ -53,7 +53,7 @@ pub fn wrong_param_headers(schema: &Value) -> Option<String> {
         }
         names.push(name);
     }
-    let found = count(schema);
+    let found: usize = schema.iter().map(count_in).sum();
     (found != marks.len()).then(|| format!("it has an `{MARK}` where no single argument is meant"))
 }
 
@@ -64,9 +64,11 @@ struct Mark<'a> {
     kind: Option<&'a str>,
 }
 
-fn collect<'a>(schema: &'a Value, path: &mut Vec<&'a str>, marks: &mut Vec<Mark<'a>>) {
+fn collect<'a>(schema: &'a Map<String, Value>, path: &mut Vec<&'a str>, marks: &mut Vec<Mark<'a>>) {
     let properties = schema.get("properties").and_then(Value::as_object);
-    for (argument, schema) in properties.into_iter().flatten() {
+    let properties = properties.into_iter().flatten();
+    let schemas = properties.filter_map(|(argument, it)| Some((argument, it.as_object()?)));
+    for (argument, schema) in schemas {
         path.push(argument);
         if let Some(name) = schema.get(MARK).and_then(Value::as_str) {
             marks.push(Mark {
@@ -86,20 +88,20 @@ fn collect<'a>(schema: &'a Value, path: &mut Vec<&'a str>, marks: &mut Vec<Mark<
 fn count(schema: &Value) -> usize {
     match schema {
         Value::Array(schemas) => schemas.iter().map(count).sum(),
-        Value::Object(members) => members
-            .iter()
-            .map(|(keyword, value)| match (keyword.as_str(), value) {
-                (MARK, _) => 1,
-                ("properties" | "patternProperties" | "$defs" | "definitions", _) => {
-                    let none = Map::new();
-                    let named = value.as_object().unwrap_or(&none);
-                    named.values().map(count).sum()
-                }
-                _ if DATA.contains(&keyword.as_str()) => 0,
-                _ => count(value),
-            })
-            .sum(),
+        Value::Object(members) => members.iter().map(count_in).sum(),
         _ => 0,
+    }
+}
+
+fn count_in((keyword, value): (&String, &Value)) -> usize {
+    match keyword.as_str() {
+        MARK => 1,
+        "properties" | "patternProperties" | "$defs" | "definitions" => {
+            let named = value.as_object().into_iter().flatten();
+            named.map(|(_, schema)| count(schema)).sum()
+        }
+        keyword if DATA.contains(&keyword) => 0,
+        _ => count(value),
     }
 }
 
@@ -127,9 +129,13 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn schema(schema: &Value) -> Map<String, Value> {
+        schema.as_object().cloned().expect("it is an object")
+    }
+
     #[test]
     fn marked_arguments_are_repeated() {
-        let schema = json!({ "properties": {
+        let schema = schema(&json!({ "properties": {
             "region": { "type": "string", "x-mcp-header": "Region" },
             "none": { "type": "string", "x-mcp-header": "None" },
             "in": { "properties": {
@@ -137,7 +143,7 @@ mod tests {
                 "flag": { "type": "boolean", "x-mcp-header": "Flag" },
             } },
             "x-mcp-header": { "type": "string" },
-        } });
+        } }));
         let arguments = r#"{"region":" ü","none":null,"in":{"n":42.0,"flag":false},"other":1}"#;
         let arguments = RawValue::from_string(arguments.to_owned()).expect("it is JSON");
         let headers = param_headers(&schema, &arguments);
@@ -148,9 +154,9 @@ mod tests {
 
     #[test]
     fn wrong_marks_are_told() {
-        let check = |schema: Value, expected: &str| {
-            let wrong = wrong_param_headers(&schema).unwrap_or_default();
-            assert!(wrong.contains(expected), "{schema}: {wrong}");
+        let check = |wrong: Value, expected: &str| {
+            let said = wrong_param_headers(&schema(&wrong)).unwrap_or_default();
+            assert!(said.contains(expected), "{said}");
         };
         let marked = |name: &str| json!({ "type": "string", "x-mcp-header": name });
         check(json!({ "properties": { "a": marked("") } }), "can't be");
@@ -165,6 +171,6 @@ mod tests {
         );
         check(json!({ "$defs": { "a": marked("A") } }), "no single");
         let data = json!({ "properties": { "a": { "default": marked("A") } } });
-        assert_eq!(wrong_param_headers(&data), None);
+        assert_eq!(wrong_param_headers(&schema(&data)), None);
     }
 }

@@ -36,12 +36,15 @@ impl Listener for Listening {
 
     fn ask(&self, method: &str, params: Value) -> BoxFuture<'_, Result<Value, Refusal>> {
         let method = method.to_owned();
-        Box::pin(async move { self.client.ask(method, params).await.map_err(refusal) })
+        Box::pin(async move {
+            let answer = self.client.ask(method, params).await;
+            answer.map_err(|error| refusal(&error))
+        })
     }
 }
 
 /// What a server hears of a question that has no answer.
-fn refusal(error: ClientError) -> Refusal {
+fn refusal(error: &ClientError) -> Refusal {
     Refusal {
         code: match error {
             ClientError::Unsupported { .. } => METHOD_NOT_FOUND,

@@ -27,7 +27,8 @@ const INTERNAL_ERROR: i64 = -32603;
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Task {
     result_type: String,
-    task_id: String,
+    #[serde(rename = "taskId")]
+    id: String,
     status: String,
     status_message: Option<String>,
     poll_interval_ms: Option<u64>,
@@ -44,7 +45,7 @@ impl Task {
             return None;
         }
         let task: Self = serde_json::from_str(result.get()).ok()?;
-        (task.result_type == "task" && !task.task_id.is_empty()).then_some(task)
+        (task.result_type == "task" && !task.id.is_empty()).then_some(task)
     }
 
     fn wait(&self) -> Duration {
@@ -63,7 +64,7 @@ impl Relay<'_> {
     /// Sees a task to its end.
     pub(super) async fn follow(&self, mut task: Task) -> Result<Box<RawValue>, Failure> {
         self.context.later.go_on().await;
-        let id = task.task_id.clone();
+        let id = task.id.clone();
         let mut unfinished = Unfinished {
             client: self.client,
             id: Some(id.clone()),
@@ -157,8 +158,8 @@ impl Drop for Unfinished<'_> {
                 capabilities: with_tasks(Map::new()),
                 ..Talk::default()
             };
-            let task = json!({ "taskId": id });
-            let cancel = client.converse("tasks/cancel", &task, talk);
+            let cancelled = json!({ "taskId": id });
+            let cancel = client.converse("tasks/cancel", &cancelled, talk);
             if let Err(error) = cancel.await {
                 tracing::debug!(%error, "a task can't be taken back");
             }

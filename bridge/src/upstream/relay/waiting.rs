@@ -166,12 +166,12 @@ impl Listener for Ears {
             reply,
         };
         Box::pin(async move {
-            let gone = |_| Refusal {
+            let gone = || Refusal {
                 code: -32603,
                 message: "nobody is there any more who could answer".to_owned(),
             };
-            self.0.send(question).await.map_err(|_| gone(()))?;
-            answer.await.map_err(|_| gone(()))
+            self.0.send(question).await.map_err(|_| gone())?;
+            answer.await.map_err(|_| gone())
         })
     }
 }
