@@ -21,6 +21,7 @@ mod modern;
 mod news;
 mod ongoing;
 mod parameters;
+mod path;
 mod process;
 mod sse;
 mod stdio;
@@ -39,6 +40,7 @@ pub use talk::{Listener, Refusal, Talk};
 use crate::secret::Secret;
 use clients::{Clients, origin};
 use guardian::Guardian;
+use path::LoginPath;
 use reqwest::Url;
 use rustls::ClientConfig;
 use serde_json::{Map, Value};
@@ -145,6 +147,7 @@ pub struct Connector {
     environment: BTreeMap<OsString, OsString>,
     clients: Clients,
     guardian: Arc<Guardian>,
+    login_path: Arc<LoginPath>,
 }
 
 impl Connector {
@@ -160,6 +163,7 @@ impl Connector {
             environment: environment.filter(stdio::is_harmless).collect(),
             clients: Clients::new(tls)?,
             guardian: Arc::default(),
+            login_path: Arc::default(),
         })
     }
 

@@ -110,6 +110,7 @@ impl Endpoint {
                     let answer = answer(&asked);
                     for piece in answer.pieces {
                         if stream.get_mut().write_all(&piece).await.is_err() {
+                            leaving.lock().expect("it is free").push(asked);
                             return;
                         }
                         let _ = stream.get_mut().flush().await;
@@ -156,8 +157,17 @@ impl Endpoint {
 
     /// Waits until a client has had enough of a hanging answer.
     pub(crate) async fn was_left(&self, what: impl Fn(&Asked) -> bool) {
+        self.has_left(|left| left.iter().any(&what)).await;
+    }
+
+    /// Waits until so many answers were left.
+    pub(crate) async fn were_left(&self, count: usize) {
+        self.has_left(|left| left.len() >= count).await;
+    }
+
+    async fn has_left(&self, enough: impl Fn(&[Asked]) -> bool) {
         for _ in 0..200 {
-            if self.left.lock().expect("it is free").iter().any(&what) {
+            if enough(&self.left.lock().expect("it is free")) {
                 return;
             }
             sleep(Duration::from_millis(25)).await;
@@ -210,14 +220,20 @@ pub(crate) fn legacy() -> Opening {
 
 /// Connects to what a test serves.
 pub(crate) fn connector(limits: Limits) -> Connector {
+    let environment = ["PATH", "HOME", "CARGO_MANIFEST_DIR"]
+        .map(|name| (name.into(), std::env::var_os(name).unwrap_or_default()));
+    connector_in(limits, &environment)
+}
+
+/// Connects with just this in the environment.
+pub(crate) fn connector_in(limits: Limits, environment: &[(OsString, OsString)]) -> Connector {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .expect("ring speaks TLS")
         .with_root_certificates(RootCertStore::empty())
         .with_no_client_auth();
-    let environment = ["PATH", "HOME", "CARGO_MANIFEST_DIR"]
-        .map(|name| (name.into(), std::env::var_os(name).unwrap_or_default()));
+    let environment = environment.iter().cloned();
     let function: [(OsString, OsString); 1] = [("LC_X".into(), "() { :; }".into())];
-    Connector::new(limits, environment.into_iter().chain(function), &tls).expect("it is sound")
+    Connector::new(limits, environment.chain(function), &tls).expect("it is sound")
 }

@@ -4,8 +4,9 @@ use crate::{
     endpoint::{Answer, Asked, Endpoint, connector, legacy, limits},
     upstream_talk::{Scribe, talk},
 };
-use clopen_mcp::upstream::{
-    Address, Client, Era, Limits, News, Opening, Talk, UpstreamError, param_headers,
+use clopen_mcp::{
+    secret::Secret,
+    upstream::{Address, Client, Era, Limits, News, Opening, Talk, UpstreamError, param_headers},
 };
 use serde_json::{Value, json, value::to_raw_value};
 use std::{
@@ -76,7 +77,7 @@ fn stream(messages: &[&str]) -> Answer {
 }
 
 #[tokio::test]
-async fn without_a_session_every_request_says_everything() {
+async fn pro_253_without_a_session_every_request_says_everything() {
     let endpoint = serve(|asked| {
         if asked.is("subscriptions/listen") {
             return Answer::stream(": hi\n\n").hanging();
@@ -140,7 +141,7 @@ async fn without_a_session_every_request_says_everything() {
     );
     assert_eq!(discover.header("mcp-method"), Some("server/discover"));
     let call = endpoint.was_asked(|it| it.is("tools/call")).await;
-    // PRO-253: headers are of this body, whatever the caller's said.
+    // Headers are of this body, whatever the caller's said.
     assert_eq!(call.header("mcp-name"), Some("weather"));
     assert_eq!(call.header("mcp-method"), Some("tools/call"));
     assert_eq!(
@@ -163,6 +164,32 @@ async fn without_a_session_every_request_says_everything() {
     // No session, and nothing that goes with one; a server's requests are not answered.
     assert!(asked.iter().all(|it| it.method == "POST"), "{asked:#?}");
     assert_eq!(endpoint.asked().len(), 3);
+}
+
+#[tokio::test]
+async fn ses_143_no_session_crosses_over() {
+    let endpoint = Endpoint::serve(|asked| {
+        if asked.is("server/discover") {
+            let headers = ["content-type: application/json", "mcp-session-id: s-9"];
+            Answer::new(
+                "200 OK",
+                &headers,
+                &DISCOVERY.replace("listChanged", "silent"),
+            )
+        } else {
+            Answer::json(r#"{"id":2,"result":{}}"#)
+        }
+    });
+    let endpoint = endpoint.await;
+    let mut address = address(&endpoint.url);
+    if let Address::Http { headers, .. } = &mut address {
+        headers.insert("Mcp-Session-Id".to_owned(), Secret::new("of-a-client"));
+    }
+    let client = connect(&address).await.expect("it connects");
+    client.request("tools/list", &()).await.expect("it answers");
+    for asked in endpoint.asked() {
+        assert_eq!(asked.header("mcp-session-id"), None);
+    }
 }
 
 #[tokio::test]

@@ -285,6 +285,54 @@ fn endless() -> String {
 }
 
 #[tokio::test]
+async fn htt_130_a_failure_is_read_to_its_end_or_left() {
+    let endpoint = serve(|_| Answer::new("404 Not Found", &[], &endless()).hanging()).await;
+    for n in 1..=5 {
+        let client = open(&endpoint).await;
+        let error = client.request("tools/call", &()).await;
+        error.expect_err("there is nothing");
+        endpoint.were_left(n).await;
+    }
+}
+
+#[tokio::test]
+async fn tim_235_nothing_is_sent_twice() {
+    // It takes the call, and the connection breaks.
+    let endpoint = serve(|_| Answer::default()).await;
+    let client = open(&endpoint).await;
+    let error = client.request("tools/call", &()).await;
+    let error = error.expect_err("it breaks");
+    assert!(
+        matches!(error, UpstreamError::Unreachable { .. }),
+        "{error}"
+    );
+    let asked = endpoint.asked();
+    let calls = asked.iter().filter(|it| it.is("tools/call"));
+    assert_eq!(calls.count(), 1);
+}
+
+#[tokio::test]
+async fn tim_239_a_call_that_is_taken_back_harms_no_other() {
+    let endpoint = serve(|asked| {
+        if asked.is("slow") {
+            Answer::stream(": wait\n\n").hanging()
+        } else {
+            Answer::json(r#"[{"id":3,"result":1},{"id":4,"result":1}]"#)
+        }
+    });
+    let endpoint = endpoint.await;
+    let client = open(&endpoint).await;
+    let slow = client.request("slow", &());
+    timeout(Duration::from_millis(300), slow)
+        .await
+        .expect_err("it hangs");
+    for _ in 0..2 {
+        client.request("fast", &()).await.expect("it answers");
+    }
+    assert!(!client.is_closed());
+}
+
+#[tokio::test]
 async fn htt_132_localhost_is_tried_by_both_addresses() {
     let endpoint = serve(|_| Answer::json(r#"{"id":2,"result":1}"#)).await;
     let url = endpoint.url.replace("127.0.0.1", "localhost");
@@ -467,7 +515,7 @@ async fn who_asks_may_have_to_be_known() {
 }
 
 #[tokio::test]
-async fn a_dropped_request_is_cancelled() {
+async fn jso_095_a_dropped_request_is_cancelled() {
     let endpoint = serve(|_| Answer::stream(": wait\n\n").hanging()).await;
     let client = open(&endpoint).await;
     let call = client.request("tools/call", &());

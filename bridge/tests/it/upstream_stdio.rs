@@ -1,12 +1,18 @@
 //! Programs that misbehave, most of them in a few lines of shell.
 
-use crate::endpoint::{connector, legacy, limits};
+use crate::endpoint::{connector, connector_in, legacy, limits};
 use clopen_mcp::{
     secret::Secret,
     upstream::{Address, Client, Limits, UpstreamError},
 };
 use serde_json::json;
-use std::{collections::BTreeMap, fs, path::Path, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+    time::Duration,
+};
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -180,6 +186,76 @@ async fn std_103_a_missing_program_is_named() {
             .contains("its folder `/nowhere` is not there")
     );
     assert!(start("s\0h", None).await.contains("zero byte"));
+}
+
+#[tokio::test]
+async fn std_113_a_program_is_found_where_a_login_shell_finds_it() {
+    let folder = TempDir::new().expect("the temporary folder can be written");
+    let path = |name: &str| folder.path().join(name);
+    let script = |name: &str, text: String| {
+        fs::write(path(name), format!("#!/bin/sh\n{text}")).expect("it can be written");
+        fs::set_permissions(path(name), Permissions::from_mode(0o755)).expect("it is ours");
+    };
+    // It calls another program of its folder, as `npx` does.
+    script("server", "exec runtime\n".to_owned());
+    script("runtime", format!("{GREET}\ncat >/dev/null"));
+    let there = folder.path().display();
+    let shell = format!("echo Welcome!\nshift\nPATH=$PATH:'{there}' exec /bin/sh \"$@\"\n");
+    script("shell", shell);
+    let environment = [
+        ("PATH".into(), "/usr/bin:/bin".into()),
+        ("SHELL".into(), path("shell").into_os_string()),
+    ];
+    let connector = connector_in(limits(), &environment);
+    let start = async |program: &str| {
+        let address = Address::Command {
+            program: program.to_owned(),
+            arguments: Vec::new(),
+            environment: BTreeMap::new(),
+            folder: None,
+        };
+        connector.connect("fake", &address, &legacy()).await
+    };
+    start("server").await.expect("it is found");
+    let error = start("nothing").await.expect_err("it is nowhere");
+    let searched = format!("`PATH`, which is `/usr/bin:/bin:{there}`");
+    assert!(error.to_string().contains(&searched), "{error}");
+}
+
+#[tokio::test]
+async fn tim_234_a_call_that_is_never_answered_is_given_up_alone() {
+    let limits = Limits {
+        call: Duration::from_millis(300),
+        ..limits()
+    };
+    let script = r#"read -r call; read -r cancel; read -r next; printf '{"id":3,"result":%s}\n' "$cancel"; cat >/dev/null"#;
+    let client = open_with(script, limits, &[]).await;
+    let error = client.request("tools/call", &()).await;
+    let error = error.expect_err("nobody answers").to_string();
+    assert!(
+        error.contains("did not answer `tools/call` within 300ms"),
+        "{error}"
+    );
+    let cancel = client.request("tools/call", &()).await;
+    let cancel = cancel.expect("the connection is kept");
+    assert!(cancel.get().contains(r#""requestId":2"#), "{cancel}");
+}
+
+#[tokio::test]
+async fn tim_239_a_call_that_is_taken_back_harms_no_other() {
+    let script = r#"read -r a; read -r b; read -r cancel
+printf '{"id":3,"result":3}\n'; read -r c; printf '{"id":4,"result":4}\n'; cat >/dev/null"#;
+    let client = open(script).await;
+    let nothing = json!({});
+    let taken_back = async {
+        let call = client.request("tools/call", &nothing);
+        timeout(Duration::from_millis(300), call).await
+    };
+    let (taken_back, other) = tokio::join!(taken_back, client.request("tools/call", &nothing));
+    taken_back.expect_err("nobody answers");
+    assert_eq!(other.expect("it answers").get(), "3");
+    let later = client.request("tools/call", &nothing).await;
+    assert_eq!(later.expect("it answers").get(), "4");
 }
 
 #[tokio::test]

@@ -85,7 +85,7 @@ type Greeted = Result<(Link, Welcome), UpstreamError>;
 impl Greeting<'_> {
     /// Opens a session right away.
     async fn with_session(&self) -> Greeted {
-        let link = self.link(Era::Legacy)?;
+        let link = self.link(Era::Legacy).await?;
         let error = match self.initialize(&link).await {
             Ok(welcome) => return Ok((link, welcome)),
             Err(error) => error,
@@ -123,7 +123,7 @@ impl Greeting<'_> {
     /// Asks a program what it is, and opens a session if it doesn't understand. One that ended instead is started anew: it
     /// may be that it can't bear to be asked.
     async fn to_program(&self) -> Greeted {
-        let link = self.link(Era::Legacy)?;
+        let link = self.link(Era::Legacy).await?;
         match self.discover_or_initialize(&link).await {
             Ok(welcome) => Ok((link, welcome)),
             Err(UpstreamError::Ended { .. }) => {
@@ -161,7 +161,7 @@ impl Greeting<'_> {
 
     /// Asks an endpoint what it is, and opens a session if it doesn't understand.
     async fn to_endpoint(&self) -> Greeted {
-        let link = self.link(Era::Modern)?;
+        let link = self.link(Era::Modern).await?;
         let patience = if self.opening.known == Some(Era::Modern) {
             self.left()
         } else {
@@ -184,7 +184,7 @@ impl Greeting<'_> {
         }
     }
 
-    fn link(&self, era: Era) -> Result<Link, UpstreamError> {
+    async fn link(&self, era: Era) -> Result<Link, UpstreamError> {
         let limits = self.connector.limits;
         let transport = match self.address {
             Address::Command {
@@ -193,10 +193,17 @@ impl Greeting<'_> {
                 environment,
                 folder,
             } => {
+                let inherited = &self.connector.environment;
+                let login_path = &self.connector.login_path;
+                let path = match environment.get("PATH") {
+                    Some(_) => None,
+                    None => login_path.longer(program, inherited).await,
+                };
                 let start = Start {
                     program,
                     arguments,
-                    inherited: &self.connector.environment,
+                    inherited,
+                    path: path.as_deref(),
                     environment,
                     folder: folder.as_deref(),
                     guardian: &self.connector.guardian,

@@ -80,6 +80,8 @@ pub(super) struct Start<'a> {
     pub(super) program: &'a str,
     pub(super) arguments: &'a [String],
     pub(super) inherited: &'a BTreeMap<OsString, OsString>,
+    /// A `PATH` that is better than the inherited one.
+    pub(super) path: Option<&'a OsStr>,
     pub(super) environment: &'a BTreeMap<String, Secret>,
     pub(super) folder: Option<&'a Path>,
     pub(super) guardian: &'a Arc<Guardian>,
@@ -298,6 +300,7 @@ fn command(start: &Start<'_>) -> Command {
         .args(start.arguments)
         .env_clear()
         .envs(start.inherited)
+        .envs(start.path.map(|it| ("PATH", it)))
         .envs(
             start
                 .environment
@@ -320,12 +323,9 @@ fn why_not(start: &Start<'_>, error: &io::Error) -> String {
             .environment
             .get("PATH")
             .map(|it| OsStr::new(it.expose()));
-        let path = declared.or_else(|| {
-            start
-                .inherited
-                .get(OsStr::new("PATH"))
-                .map(OsString::as_os_str)
-        });
+        let inherited = || start.inherited.get(OsStr::new("PATH"));
+        let path = declared.or(start.path);
+        let path = path.or_else(|| inherited().map(OsString::as_os_str));
         path.map_or_else(|| "(empty)".into(), |it| it.to_string_lossy())
     };
     match error.kind() {
