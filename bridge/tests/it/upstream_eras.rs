@@ -1,6 +1,7 @@
 //! Servers with sessions and without, and how it is found out which is which.
 
 use crate::{
+    bridge::{Serving, TOKEN},
     endpoint::{Answer, Asked, Endpoint, connector, legacy, limits},
     upstream_talk::{Scribe, talk},
 };
@@ -518,4 +519,115 @@ async fn the_stream_may_not_send_us_elsewhere() {
     let error = connect(&address(&endpoint.url)).await;
     let error = error.expect_err("it is elsewhere").to_string();
     assert!(error.contains("status 405"), "{error}");
+}
+
+/// What came of a call, in words.
+async fn call(client: &Client, name: &str, scribe: &Arc<Scribe>, talk: Talk) -> String {
+    let call = json!({ "name": name, "arguments": {} });
+    let result = client.converse("tools/call", &call, talk).await;
+    let result = result.unwrap_or_else(|error| panic!("{name}: {error}"));
+    let result: Value = serde_json::from_str(result.get()).expect("it is JSON");
+    let kind = result["content"][0]["text"].as_str();
+    let kind = kind.or(result["resultType"].as_str()).unwrap_or_default();
+    format!("{}: {kind}", scribe.heard().join(", "))
+}
+
+#[tokio::test]
+async fn a_bridge_is_spoken_to_in_both_eras() {
+    let bridge = Serving::start("").await;
+    let address = Address::Http {
+        url: bridge.url(),
+        headers: BTreeMap::from([(
+            "Authorization".to_owned(),
+            Secret::new(format!("Bearer {TOKEN}")),
+        )]),
+    };
+    let elicitation = json!({ "elicitation": {} });
+    let capabilities = elicitation.as_object().cloned().unwrap_or_default();
+    for known in [None, Some(Era::Legacy)] {
+        let opening = Opening {
+            capabilities: capabilities.clone(),
+            known,
+        };
+        let client = connect_with(&address, &opening).await.expect("it connects");
+        assert_eq!(client.is_modern(), known.is_none());
+        assert!(client.has_tools() && client.declares("logging"));
+        let said = |scribe: &Arc<Scribe>| Talk {
+            capabilities: capabilities.clone(),
+            ..talk(scribe)
+        };
+        let scribe = || {
+            let answer = json!({ "action": "accept", "content": { "name": "Ada" } });
+            Arc::new(Scribe::answering(answer))
+        };
+
+        let ear = scribe();
+        let counted = call(&client, "count", &ear, said(&ear)).await;
+        assert!(
+            counted.contains(r#"2 of Some(3.0): Some("counted 2")"#)
+                && counted.ends_with(": counted"),
+            "{counted}"
+        );
+        let ear = scribe();
+        let logged = call(&client, "chatter", &ear, said(&ear)).await;
+        assert!(
+            logged.contains(r#"{"x":3}"#) && !logged.contains("a fact"),
+            "{logged}"
+        );
+        let ear = scribe();
+        let asked = call(&client, "ask_user", &ear, said(&ear)).await;
+        if client.is_modern() {
+            assert_eq!(asked, ": input_required");
+        } else {
+            assert!(asked.starts_with("asked elicitation/create"), "{asked}");
+            assert!(asked.ends_with(": hello, Ada"), "{asked}");
+        }
+
+        let listed = client.request("tools/list", &()).await.expect("it lists");
+        let listed: Value = serde_json::from_str(listed.get()).expect("it is JSON");
+        let tools = listed["tools"].as_array().expect("it is a list").iter();
+        let mut schemas = tools.filter(|it| it["name"] == "light");
+        let schema = &schemas.next().expect("it is there")["inputSchema"];
+        let arguments = to_raw_value(&json!({ "number": 7 })).expect("it is JSON");
+        let light = json!({ "name": "light", "arguments": arguments });
+        let repeated = Talk {
+            headers: param_headers(schema, &arguments),
+            ..Talk::default()
+        };
+        assert_eq!(repeated.headers, [("Lamp".to_owned(), "7".to_owned())]);
+        let lit = client.converse("tools/call", &light, repeated).await;
+        assert!(lit.expect("it shines").get().contains("lamp 7 is on"));
+        let wrong = client.request("tools/call", &light).await;
+        // Without a session, the bridge checks that the header is there.
+        assert_eq!(wrong.is_err(), client.is_modern());
+        client.close().await;
+    }
+    bridge.stop();
+    bridge.stopped().await;
+}
+
+#[tokio::test]
+async fn a_bridge_on_a_pipe_is_spoken_to_in_both_eras() {
+    let folder = TempDir::new().expect("the temporary folder can be written");
+    let data = folder.path().join("data").display().to_string();
+    let address = Address::Command {
+        program: env!("CARGO_BIN_EXE_clopen-mcp").to_owned(),
+        arguments: vec!["stdio".to_owned()],
+        environment: BTreeMap::from([("CLOPEN_MCP_DATA".to_owned(), Secret::new(data))]),
+        folder: Some(folder.path().to_owned()),
+    };
+    for known in [None, Some(Era::Legacy)] {
+        let opening = Opening {
+            known,
+            ..Opening::default()
+        };
+        let client = connector(limits())
+            .connect("other", &address, &opening)
+            .await;
+        let client = client.expect("it connects");
+        assert_eq!(client.is_modern(), known.is_none());
+        let listed = client.request("tools/list", &()).await.expect("it lists");
+        assert!(listed.get().contains("count_lines"), "{listed}");
+        client.close().await;
+    }
 }
