@@ -3,7 +3,7 @@
 use crate::endpoint::{Answer, Asked, Endpoint, connector, legacy, limits};
 use clopen_mcp::{
     secret::Secret,
-    upstream::{Address, Client, Limits, UpstreamError},
+    upstream::{Address, Client, Limits, News, UpstreamError},
 };
 use serde_json::json;
 use std::{collections::BTreeMap, time::Duration};
@@ -124,11 +124,33 @@ async fn htt_117_an_answer_may_be_in_a_stream() {
 
 #[tokio::test]
 async fn htt_118_a_stream_may_end_without_an_answer() {
-    let error = ask(|| Answer::stream("id: 1\nretry: 3000\ndata:\n\n")).await;
+    let error = ask(|| Answer::stream("id: 1\nretry: 30\ndata:\n\n")).await;
     assert!(
         error.contains("the stream ended before the answer"),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn an_answer_may_go_on_in_another_stream() {
+    let endpoint = serve(|asked| match asked.header("last-event-id") {
+        None => Answer::stream("id: a-1\nretry: 20\ndata:\n\n"),
+        Some("a-1") => Answer::stream(&format!(": hi\n\nid: a-2\n{CHANGED}")),
+        Some(_) => Answer::stream("data: {\"id\":2,\"result\":7}\n\n"),
+    });
+    let endpoint = endpoint.await;
+    let client = open(&endpoint).await;
+    let result = client.request("tools/call", &()).await;
+    assert_eq!(result.expect("it answers").get(), "7");
+    assert_eq!(client.news().await, News::Tools);
+    let asked = endpoint.asked();
+    let gets: Vec<&Asked> = asked.iter().filter(|it| it.method == "GET").collect();
+    let [first, second] = gets.as_slice() else {
+        panic!("{asked:#?}");
+    };
+    assert_eq!(first.header("accept"), Some("text/event-stream"));
+    assert_eq!(first.header("mcp-session-id"), Some("s-1"));
+    assert_eq!(second.header("last-event-id"), Some("a-2"));
 }
 
 #[tokio::test]

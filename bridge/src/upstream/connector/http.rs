@@ -3,6 +3,7 @@
 mod failure;
 mod listen;
 mod old;
+mod stream;
 
 use super::{
     Era, Limits, UpstreamError,
@@ -14,7 +15,6 @@ use super::{
     message::{self, Answer, Message, Outcome},
     modern,
     ongoing::Ongoing,
-    sse::{Events, TooLarge},
     stdio::is_cancellable,
     waiting::Waiting,
 };
@@ -414,32 +414,6 @@ impl Shared {
             format!("`{text}`, which is no answer to it")
         };
         Err(self.malformed(method, what))
-    }
-
-    async fn answer_in_stream(
-        self: &Arc<Self>,
-        (id, method): (u64, &str),
-        place: Place<'_>,
-        mut response: Response,
-    ) -> Result<Box<RawValue>, UpstreamError> {
-        let mut events = Events::new(self.limits.message);
-        loop {
-            let chunk = response.chunk().await;
-            let chunk = chunk.map_err(|it| self.unreachable(method, &it))?;
-            let is_end = chunk.is_none();
-            let heard = match chunk {
-                Some(chunk) => events.feed(&chunk),
-                None => Ok(events.finish().into_iter().collect()),
-            };
-            let heard = heard.map_err(|TooLarge| self.too_large(method))?;
-            let mut heard = heard.iter();
-            if let Some(outcome) = heard.find_map(|it| self.hear(id, &it.data, place)) {
-                return result(method, outcome, &self.ears);
-            }
-            if is_end {
-                return Err(self.unreachable_since(method, "the stream ended before the answer"));
-            }
-        }
     }
 
     /// Hears messages, and returns the answer to a request if it is among them.

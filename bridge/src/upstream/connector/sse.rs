@@ -25,6 +25,7 @@ pub(super) struct Events {
     after_return: bool,
     is_first_line: bool,
     retry: Option<Duration>,
+    last_id: Option<String>,
 }
 
 impl Events {
@@ -38,6 +39,7 @@ impl Events {
             after_return: false,
             is_first_line: true,
             retry: None,
+            last_id: None,
         }
     }
 
@@ -73,6 +75,20 @@ impl Events {
         self.retry
     }
 
+    /// Returns the id of the last event that had one.
+    pub(super) fn last_id(&self) -> Option<&str> {
+        self.last_id.as_deref()
+    }
+
+    /// Reads another stream, which goes on after the last event of the one before.
+    pub(super) fn begin_again(&mut self) {
+        *self = Self {
+            retry: self.retry,
+            last_id: self.last_id.take(),
+            ..Self::new(self.limit)
+        };
+    }
+
     fn extend_line(&mut self, part: &[u8]) -> Result<(), TooLarge> {
         if self.line.len() + self.data.len() + part.len() > self.limit {
             return Err(TooLarge);
@@ -105,6 +121,10 @@ impl Events {
                 self.data.extend_from_slice(value);
             }
             b"event" => self.name = String::from_utf8_lossy(value).into_owned(),
+            b"id" if !value.contains(&0) => {
+                let id = String::from_utf8_lossy(value).into_owned();
+                self.last_id = Some(id).filter(|it| !it.is_empty());
+            }
             b"retry" => {
                 let millis = std::str::from_utf8(value).ok();
                 let millis = millis.and_then(|it| it.parse().ok());
@@ -168,6 +188,11 @@ mod tests {
             .feed(b"retry: 3000\nretry: x\n")
             .expect("it is small");
         assert_eq!(events.retry(), Some(Duration::from_secs(3)));
+        events.feed(b"id: 7\n\ndata: half").expect("it is small");
+        events.begin_again();
+        assert_eq!(events.last_id(), Some("7"));
+        assert_eq!(events.retry(), Some(Duration::from_secs(3)));
+        assert_eq!(events.finish(), None);
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use super::{Shared, is_stream};
 use crate::upstream::connector::{ears::Place, sse::Events};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep};
 
@@ -39,11 +38,7 @@ impl Shared {
     }
 
     async fn listen_once(self: &Arc<Self>, is_again: bool) -> News {
-        let get = self.client.get(self.url.clone());
-        let mut headers = self.all_headers();
-        headers.remove(CONTENT_TYPE);
-        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let Ok(mut response) = get.headers(headers).send().await else {
+        let Ok(mut response) = self.get().send().await else {
             return News::Failed;
         };
         if response.status().is_server_error() {

@@ -12,10 +12,7 @@ use crate::{
         waiting::{Ending, Reply, Waiting},
     },
 };
-use reqwest::{
-    Response, Url,
-    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue},
-};
+use reqwest::{Response, Url, header::HeaderMap};
 use serde_json::value::RawValue;
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -60,11 +57,7 @@ impl Endpoint {
 
 impl Shared {
     async fn open_stream(&self) -> Result<(Stream, Url), UpstreamError> {
-        let mut headers = self.all_headers();
-        headers.remove(CONTENT_TYPE);
-        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let get = self.client.get(self.url.clone()).headers(headers);
-        let response = get.send().await;
+        let response = self.get().send().await;
         let response = response.map_err(|it| self.unreachable(GREETING, &it))?;
         let mut response = self.check_status(GREETING, response).await?;
         if !super::is_stream(&response) {
