@@ -1,6 +1,6 @@
 //! All that the store holds: out as one document, in again on either kind of database, copied, emptied.
 
-use super::{DatabaseError, Kind, Store, folder, migrations};
+use super::{DatabaseError, Kind, Store, catalog, folder, migrations};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sqlx::{Any, AssertSqlSafe, Row as _, Transaction, any::AnyRow};
@@ -35,7 +35,7 @@ enum Type {
 
 use Type::{Integer, OptionalInteger, OptionalText, Text};
 
-/// Every table but that of the migrations.
+/// Every table but that of the migrations and those of the catalog.
 const TABLES: [Table; 8] = [
     Table {
         name: "tokens",
@@ -338,10 +338,13 @@ impl Store {
         copied
     }
 
-    /// Forgets servers, switches, sessions and tasks; with `all` the project tokens and the keys too.
+    /// Forgets servers, switches, sessions, tasks and the catalog; with `all` the project tokens and the keys too.
     pub async fn reset(&self, all: bool) -> Result<(), DatabaseError> {
         let mut transaction = self.begin_alone().await?;
         for table in TABLES.iter().filter(|it| all || !it.kept) {
+            empty(&mut transaction, table.name).await?;
+        }
+        for table in catalog::TABLES {
             empty(&mut transaction, table).await?;
         }
         let reset = transaction.commit().await;
@@ -380,7 +383,7 @@ impl Store {
         let mut transaction = self.begin_alone().await.map_err(DatabaseError::from)?;
         for table in &TABLES {
             if replace {
-                empty(&mut transaction, table)
+                empty(&mut transaction, table.name)
                     .await
                     .map_err(DatabaseError::from)?;
             } else {
@@ -435,8 +438,8 @@ fn rows(from: &mut dyn Read) -> Result<Vec<(&'static Table, Rows)>, ImportError>
     Ok(checked)
 }
 
-async fn empty(transaction: &mut Transaction<'_, Any>, table: &Table) -> Result<(), sqlx::Error> {
-    let sql = format!("DELETE FROM {}", table.name);
+async fn empty(transaction: &mut Transaction<'_, Any>, table: &str) -> Result<(), sqlx::Error> {
+    let sql = format!("DELETE FROM {table}");
     sqlx::query(AssertSqlSafe(sql))
         .execute(&mut **transaction)
         .await

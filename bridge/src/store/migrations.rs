@@ -4,7 +4,7 @@ use super::{DatabaseError, Kind, OpenError, now};
 use sqlx::{Any, AnyPool, Transaction};
 
 /// Numbered by their place, from 1. Only ever add to the end.
-const MIGRATIONS: [(&str, &str); 7] = [
+const MIGRATIONS: [(&str, &str); 8] = [
     ("tokens", include_str!("migrations/0001_tokens.sql")),
     ("sessions", include_str!("migrations/0002_sessions.sql")),
     ("tasks", include_str!("migrations/0003_tasks.sql")),
@@ -15,6 +15,7 @@ const MIGRATIONS: [(&str, &str); 7] = [
         "external servers",
         include_str!("migrations/0007_external_servers.sql"),
     ),
+    ("catalog", include_str!("migrations/0008_catalog.sql")),
 ];
 
 /// The version of the tables when all has been run.

@@ -195,7 +195,7 @@ async fn texts_that_sort_differently(database: Database) {
     assert_eq!(names, ["B", "a-b", "ab", "b", "ä"]);
 }
 
-/// Whoever adds a table or a column has to export it.
+/// Whoever adds a table or a column has to export it, unless it can be fetched again.
 #[tokio::test]
 async fn an_export_holds_every_column() {
     let folder = TempDir::new().unwrap();
@@ -212,7 +212,7 @@ async fn an_export_holds_every_column() {
     let mut connection = sqlx::AnyConnection::connect(&url).await.unwrap();
     let rows = sqlx::query(
         "SELECT m.name || '.' || c.name AS name FROM sqlite_master m, pragma_table_info(m.name) c
-         WHERE m.type = 'table' AND m.name <> 'clopen_mcp_migrations'",
+         WHERE m.type = 'table' AND m.name <> 'clopen_mcp_migrations' AND m.name NOT LIKE 'catalog%'",
     )
     .fetch_all(&mut connection)
     .await

@@ -37,6 +37,7 @@ mod sightings;
 mod skills;
 mod stdio;
 mod store;
+mod store_catalog;
 mod store_external;
 mod store_keys;
 mod store_servers;
