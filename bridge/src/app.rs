@@ -1,6 +1,7 @@
 //! Puts everything together; the only place that constructs.
 
 use crate::{
+    catalog,
     config::{self, Config},
     credentials::{Vault, VaultError},
     mcp::{self, FrontDoor},
@@ -154,6 +155,16 @@ pub(crate) async fn upstreams(
         upstreams.take(stored, &Vault::open(&config.data)?);
     }
     Ok(upstreams)
+}
+
+/// Makes the client of a registry of the settings.
+pub(crate) fn registry(
+    name: &str,
+    registry: &config::Registry,
+    patience: catalog::Patience,
+) -> Result<catalog::Client, catalog::RegistryError> {
+    let token = registry.token.as_ref();
+    catalog::Client::new(name, &registry.url, token, &tls(), patience)
 }
 
 pub(crate) async fn dispatcher_with(

@@ -4,8 +4,10 @@ mod error;
 mod file;
 mod folders;
 mod kind;
+mod registries;
 
 pub use error::{ConfigError, Place, Problem};
+pub use registries::Registry;
 
 pub(crate) use kind::{normal_origin, split_authority};
 
@@ -44,6 +46,9 @@ const KEYS: [&str; 11] = [
     "max_body",
     "drain",
 ];
+
+/// The tables of the settings file.
+const TABLES: [&str; 2] = ["servers", "registries"];
 
 /// The variables which are no keys of the settings file.
 const ONLY_VARIABLES: [&str; 3] = ["CLOPEN_MCP_CONFIG", "CLOPEN_MCP_LOG", "CLOPEN_MCP_TOKEN"];
@@ -91,6 +96,8 @@ pub struct Config {
     pub limits: Limits,
     /// What is on, by server. A server that isn't named is on with all its tools.
     pub servers: BTreeMap<String, ServerSelection>,
+    /// Where servers are looked for, by name.
+    pub registries: BTreeMap<String, Registry>,
     /// The settings file that was read.
     pub file: Option<PathBuf>,
     /// What looks like a mistake but stops nothing.
@@ -235,6 +242,7 @@ impl<'a> Sources<'a> {
         let database_url = self.one(None, "database_url", &kind::DATABASE_URL);
         let limits = self.limits();
         let servers = self.servers();
+        let registries = self.registries();
         self.unknown_keys();
 
         let listen = listen.map_or(
@@ -260,8 +268,9 @@ impl<'a> Sources<'a> {
             database_url: database_url.map(|(it, _)| it),
             limits,
             servers,
+            warnings: self.unknown_variables(&registries),
+            registries,
             file: self.file.map(|(file, _)| file.path.clone()),
-            warnings: self.unknown_variables(),
         })
     }
 
@@ -309,13 +318,7 @@ impl<'a> Sources<'a> {
     }
 
     fn servers(&mut self) -> BTreeMap<String, ServerSelection> {
-        let Some((file, table)) = self.file else {
-            return BTreeMap::new();
-        };
-        let Some(servers) = table.get("servers") else {
-            return BTreeMap::new();
-        };
-        let Some(servers) = self.table(file, "servers", servers) else {
+        let Some((file, servers)) = self.tables("servers") else {
             return BTreeMap::new();
         };
         servers
@@ -327,6 +330,12 @@ impl<'a> Sources<'a> {
                 )
             })
             .collect()
+    }
+
+    /// Returns the tables below a key.
+    fn tables(&mut self, key: &'static str) -> Option<(&'a File, &'a DeTable<'a>)> {
+        let (file, table) = self.file?;
+        Some((file, self.table(file, key, table.get(key)?)?))
     }
 
     fn server(&mut self, file: &File, name: &str, value: &Spanned<DeValue<'_>>) -> ServerSelection {
@@ -469,7 +478,7 @@ impl<'a> Sources<'a> {
         };
         for key in table.keys() {
             let name = key.get_ref().as_ref();
-            if name == "servers" || KEYS.contains(&name) {
+            if TABLES.contains(&name) || KEYS.contains(&name) {
                 continue;
             }
             let place = file.place(name, key.span().start);
@@ -477,18 +486,19 @@ impl<'a> Sources<'a> {
                 Problem::TokenInFile { place }
             } else {
                 Problem::UnknownKey {
-                    suggestion: closest(name, KEYS.into_iter().chain(["servers"])),
+                    suggestion: closest(name, KEYS.into_iter().chain(TABLES)),
                     place,
                 }
             });
         }
     }
 
-    fn unknown_variables(&self) -> Vec<String> {
+    fn unknown_variables(&self, registries: &BTreeMap<String, Registry>) -> Vec<String> {
         let known: Vec<String> = KEYS
             .into_iter()
             .map(variable)
             .chain(ONLY_VARIABLES.map(str::to_owned))
+            .chain(registries.keys().flat_map(|it| registries::variables(it)))
             .collect();
         self.variables
             .keys()

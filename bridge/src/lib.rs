@@ -4,6 +4,7 @@
 //! that links your tools and calls [`main`] is the same bridge with your tools in it.
 
 mod app;
+pub mod catalog;
 mod cli;
 pub mod config;
 pub mod credentials;

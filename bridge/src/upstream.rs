@@ -13,7 +13,7 @@ pub use connector::{
     Address, Client, Connector, ConnectorError, Era, Limits, Listener, News, Opening, Refusal,
     Talk, UpstreamError, param_headers,
 };
-pub use entry::{Entry, EntryError};
+pub use entry::{Entry, EntryError, Origin};
 pub use failure::ExternalError;
 
 use crate::{

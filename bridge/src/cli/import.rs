@@ -129,6 +129,7 @@ fn entry(found: &Found, engine: &Engine, names: &[String]) -> Result<Entry, Stri
                 headers: secrets(headers),
             },
         },
+        origin: None,
     })
 }
 
@@ -142,16 +143,7 @@ fn line(found: &Found, entry: Result<&Entry, &String>) -> String {
             address,
             ..
         }) => {
-            let (what, secrets) = match address {
-                Address::Command {
-                    program,
-                    arguments,
-                    environment,
-                    ..
-                } => (command(program, arguments), environment),
-                Address::Http { url, headers } => (origin(url), headers),
-            };
-            let given: Vec<&str> = secrets.keys().map(String::as_str).collect();
+            let (what, given) = reached(address);
             let given = if given.is_empty() {
                 String::new()
             } else {
@@ -165,6 +157,20 @@ fn line(found: &Found, entry: Result<&Entry, &String>) -> String {
             format!("  {name:<20}{renamed} {what}{given}")
         }
     }
+}
+
+/// How a server is reached, as far as it is surely no secret, and the names of what it is given.
+pub(super) fn reached(address: &Address) -> (String, Vec<&str>) {
+    let (what, secrets) = match address {
+        Address::Command {
+            program,
+            arguments,
+            environment,
+            ..
+        } => (command(program, arguments), environment),
+        Address::Http { url, headers } => (origin(url), headers),
+    };
+    (what, secrets.keys().map(String::as_str).collect())
 }
 
 /// A command as far as it is surely no secret: the program, and the first argument that is no flag, such as a package.

@@ -1,13 +1,18 @@
 //! `clopen-mcp servers`: which there are, and what of them is on.
 
+mod add;
+mod browse;
+mod found;
+mod inputs;
+mod show;
+
 use super::{Failure, NO, import, in_full, print, print_json};
 use crate::{
     app,
     config::Config,
     credentials::Vault,
-    secret::Secret,
     store::{ExternalServer, Store, now},
-    upstream::{Address, Entry, Upstreams},
+    upstream::{Entry, Upstreams},
 };
 use clap::Subcommand as ClapSubcommand;
 use serde::Serialize;
@@ -23,8 +28,20 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Add an external server, and ask it for its tools
-    Add(Add),
+    /// Fetch what the registries offer
+    Sync(browse::Sync),
+    /// Find servers that the registries offer
+    Search(browse::Search),
+    /// Show a server of a registry: what it is, what it wants to know, what can be used here
+    Info(browse::Info),
+    /// Add an external server, of a registry or by hand, and ask it for its tools
+    Add(add::Add),
+    /// Show a server: where it comes from, what is started or reached for it, what state it is in
+    Show(show::One),
+    /// List the tools of a server, and which are on
+    Tools(show::One),
+    /// Change what an external server of a registry was told
+    Set(show::Set),
     /// Take over the servers that stand in the configuration of an engine
     Import(import::Import),
     /// Ask an external server for its tools, and say what had to be changed or left out
@@ -41,25 +58,6 @@ pub(super) enum Command {
     Enable(Switched),
     /// Switch a server or one of its tools off; a running bridge takes it up at once
     Disable(Switched),
-}
-
-/// What is to be added.
-#[derive(Debug, clap::Args)]
-pub(super) struct Add {
-    /// A name for it: small letters, digits and `-`
-    name: String,
-    /// Its address, where it speaks over HTTP
-    #[arg(long, conflicts_with = "command", required_unless_present = "command")]
-    url: Option<String>,
-    /// A header that it is given: `Authorization: Bearer …`
-    #[arg(long = "header", value_name = "NAME: VALUE", requires = "url")]
-    headers: Vec<String>,
-    /// A variable that its program is given
-    #[arg(long = "env", value_name = "NAME=VALUE", conflicts_with = "url")]
-    environment: Vec<String>,
-    /// Its program and arguments, after `--`
-    #[arg(last = true)]
-    command: Vec<String>,
 }
 
 /// What is to be switched.
@@ -89,6 +87,13 @@ pub(super) async fn run(
     variables: &BTreeMap<String, String>,
 ) -> Result<ExitCode, Failure> {
     let store = Store::open(&config.data, config.database_url.as_ref()).await?;
+    // What only concerns registries needs no servers.
+    match &command {
+        Command::Sync(sync) => return sync.run(config, &store).await,
+        Command::Search(search) => return search.run(config, &store).await,
+        Command::Info(info) => return info.run(config, &store, variables).await,
+        _ => {}
+    }
     let switches = store.switches().await?;
     let upstreams = app::upstreams(config, variables, &store).await?;
     let external = store.external_servers().await?;
@@ -108,15 +113,16 @@ pub(super) async fn run(
             }
         }
         Command::Add(add) => {
-            let entry = add.entry()?;
-            if view_names(&dispatcher).contains(&entry.name) {
-                return Err(format!("there is a server `{}` already", entry.name).into());
-            }
-            keep(&entry, config, &store).await?;
-            let upstreams = app::upstreams(config, variables, &store).await?;
-            ask(&entry.name, &upstreams).await?;
-            upstreams.close().await;
+            let names = view_names(&dispatcher);
+            add.run(&names, config, variables, &store).await?;
         }
+        Command::Show(one) => {
+            one.show(&dispatcher, &external, config, variables, &store)
+                .await?;
+        }
+        Command::Tools(one) => one.tools(&dispatcher)?,
+        Command::Set(set) => set.run(&external, config, variables, &store).await?,
+        Command::Sync(_) | Command::Search(_) | Command::Info(_) => {}
         Command::Import(import) => {
             let names = view_names(&dispatcher);
             import::run(&import, &names, config, variables, &store).await?;
@@ -157,47 +163,6 @@ fn no_such(name: &str, external: &[ExternalServer]) -> String {
 fn view_names(dispatcher: &Dispatcher) -> Vec<String> {
     let view = dispatcher.view();
     view.servers().map(|it| it.name.clone()).collect()
-}
-
-impl Add {
-    fn entry(&self) -> Result<Entry, Failure> {
-        let name = Entry::name_for(&self.name).filter(|it| *it == self.name);
-        let name = name.ok_or_else(|| {
-            format!(
-                "`{}` is no name for a server: it has small letters, digits and single `-`, at most 40",
-                self.name
-            )
-        })?;
-        let address = if let Some(url) = &self.url {
-            Address::Http {
-                url: url.clone(),
-                headers: pairs(&self.headers, ':', "--header 'NAME: VALUE'")?,
-            }
-        } else {
-            let mut words = self.command.iter().cloned();
-            Address::Command {
-                program: words.next().ok_or("the command is empty")?,
-                arguments: words.collect(),
-                environment: pairs(&self.environment, '=', "--env NAME=VALUE")?,
-                folder: None,
-            }
-        };
-        Ok(Entry {
-            name,
-            source: "by hand".to_owned(),
-            address,
-        })
-    }
-}
-
-fn pairs(texts: &[String], between: char, form: &str) -> Result<BTreeMap<String, Secret>, Failure> {
-    let pairs = texts.iter().map(|it| {
-        let (name, value) = it
-            .split_once(between)
-            .ok_or_else(|| format!("write {form}"))?;
-        Ok((name.trim().to_owned(), Secret::new(value.trim())))
-    });
-    pairs.collect()
 }
 
 /// Keeps an external server.

@@ -115,6 +115,32 @@ pub(super) const TOKEN: Kind<Secret> = Kind::new(
 )
 .secret();
 
+pub(super) const REGISTRY: Kind<String> = Kind::new(
+    "the address of a registry, such as `https://registry.example.com`, without a password",
+    |found| {
+        let url = reqwest::Url::parse(found.text()?).ok()?;
+        let is_http = matches!(url.scheme(), "http" | "https");
+        let is_plain =
+            url.username().is_empty() && url.password().is_none() && url.query().is_none();
+        // Some write the whole path down, which is known.
+        let text = url
+            .as_str()
+            .trim_end_matches('/')
+            .trim_end_matches("/servers");
+        let text = text.trim_end_matches("/v0.1").trim_end_matches("/v0");
+        (is_http && is_plain).then(|| text.trim_end_matches('/').to_owned())
+    },
+);
+
+/// The token of a registry, which someone else has made: any visible text.
+pub(super) const REGISTRY_TOKEN: Kind<Secret> =
+    Kind::new("a token of visible ASCII characters", |found| {
+        let text = found.text()?;
+        let is_visible = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+        is_visible.then(|| Secret::new(text))
+    })
+    .secret();
+
 pub(super) const DATABASE_URL: Kind<Secret> = Kind::new(
     "the address of a PostgreSQL database, such as `postgres://user:password@host/database`",
     |found| {

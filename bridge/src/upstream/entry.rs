@@ -22,6 +22,25 @@ pub struct Entry {
     pub source: String,
     /// How it is reached.
     pub address: Address,
+    /// What its address was made of, where it is of a registry.
+    pub origin: Option<Origin>,
+}
+
+/// What a server of a registry was made of, so that it can be made again with other inputs.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    /// The registry, as the settings named it.
+    pub registry: String,
+    /// Its name there.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Its record, as it was when the server was added: JSON.
+    pub record: String,
+    /// Which of the ways in the record was taken, by its place.
+    pub way: usize,
+    /// What was said for its inputs.
+    pub inputs: BTreeMap<String, Vec<Secret>>,
 }
 
 /// Why an entry can't be kept or used.
@@ -43,8 +62,17 @@ pub enum EntryError {
 
 /// What is sealed.
 #[derive(Deserialize, Serialize)]
+struct Written {
+    #[serde(flatten)]
+    address: WrittenAddress,
+    /// Entries of before there were registries have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    origin: Option<WrittenOrigin>,
+}
+
+#[derive(Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-enum Written {
+enum WrittenAddress {
     Command {
         program: String,
         arguments: Vec<String>,
@@ -55,6 +83,16 @@ enum Written {
         url: String,
         headers: BTreeMap<String, String>,
     },
+}
+
+#[derive(Deserialize, Serialize)]
+struct WrittenOrigin {
+    registry: String,
+    name: String,
+    version: String,
+    record: String,
+    way: usize,
+    inputs: BTreeMap<String, Vec<String>>,
 }
 
 impl Entry {
@@ -73,22 +111,9 @@ impl Entry {
 
     /// Seals how it is reached and what it is given.
     pub fn sealed(&self, vault: &Vault, added_at: i64) -> Result<ExternalServer, EntryError> {
-        let written = match self.address.clone() {
-            Address::Command {
-                program,
-                arguments,
-                environment,
-                folder,
-            } => Written::Command {
-                program,
-                arguments,
-                environment: exposed(environment),
-                folder,
-            },
-            Address::Http { url, headers } => Written::Http {
-                url,
-                headers: exposed(headers),
-            },
+        let written = Written {
+            address: WrittenAddress::from(self.address.clone()),
+            origin: self.origin.clone().map(WrittenOrigin::from),
         };
         let written = serde_json::to_string(&written).expect("texts are JSON");
         Ok(ExternalServer {
@@ -104,7 +129,7 @@ impl Entry {
     /// Opens what the database keeps.
     pub fn opened(stored: &ExternalServer, vault: &Vault) -> Result<Self, EntryError> {
         let written = vault.unseal(&stored.name, &stored.sealed)?;
-        let written = serde_json::from_str(written.expose());
+        let written: Result<Written, _> = serde_json::from_str(written.expose());
         let written = written.map_err(|source| EntryError::Damaged {
             name: stored.name.clone(),
             source,
@@ -112,35 +137,93 @@ impl Entry {
         Ok(Self {
             name: stored.name.clone(),
             source: stored.source.clone(),
-            address: match written {
-                Written::Command {
-                    program,
-                    arguments,
-                    environment,
-                    folder,
-                } => Address::Command {
-                    program,
-                    arguments,
-                    environment: secret(environment),
-                    folder,
-                },
-                Written::Http { url, headers } => Address::Http {
-                    url,
-                    headers: secret(headers),
-                },
-            },
+            address: written.address.into(),
+            origin: written.origin.map(Origin::from),
         })
     }
 }
 
+impl From<Address> for WrittenAddress {
+    fn from(address: Address) -> Self {
+        match address {
+            Address::Command {
+                program,
+                arguments,
+                environment,
+                folder,
+            } => Self::Command {
+                program,
+                arguments,
+                environment: exposed(environment),
+                folder,
+            },
+            Address::Http { url, headers } => Self::Http {
+                url,
+                headers: exposed(headers),
+            },
+        }
+    }
+}
+
+impl From<WrittenAddress> for Address {
+    fn from(written: WrittenAddress) -> Self {
+        match written {
+            WrittenAddress::Command {
+                program,
+                arguments,
+                environment,
+                folder,
+            } => Self::Command {
+                program,
+                arguments,
+                environment: secret(environment),
+                folder,
+            },
+            WrittenAddress::Http { url, headers } => Self::Http {
+                url,
+                headers: secret(headers),
+            },
+        }
+    }
+}
+
+impl From<Origin> for WrittenOrigin {
+    fn from(origin: Origin) -> Self {
+        let exposed = |it: Vec<Secret>| it.iter().map(|it| it.expose().to_owned()).collect();
+        Self {
+            registry: origin.registry,
+            name: origin.name,
+            version: origin.version,
+            record: origin.record,
+            way: origin.way,
+            inputs: each(origin.inputs, exposed),
+        }
+    }
+}
+
+impl From<WrittenOrigin> for Origin {
+    fn from(written: WrittenOrigin) -> Self {
+        let secret = |it: Vec<String>| it.into_iter().map(Secret::new).collect();
+        Self {
+            registry: written.registry,
+            name: written.name,
+            version: written.version,
+            record: written.record,
+            way: written.way,
+            inputs: each(written.inputs, secret),
+        }
+    }
+}
+
 fn exposed(secrets: BTreeMap<String, Secret>) -> BTreeMap<String, String> {
-    let texts = secrets.into_iter();
-    texts
-        .map(|(name, it)| (name, it.expose().to_owned()))
-        .collect()
+    each(secrets, |it| it.expose().to_owned())
 }
 
 fn secret(texts: BTreeMap<String, String>) -> BTreeMap<String, Secret> {
-    let secrets = texts.into_iter();
-    secrets.map(|(name, it)| (name, Secret::new(it))).collect()
+    each(texts, Secret::new)
+}
+
+fn each<A, B>(values: BTreeMap<String, A>, change: impl Fn(A) -> B) -> BTreeMap<String, B> {
+    let values = values.into_iter();
+    values.map(|(name, it)| (name, change(it))).collect()
 }

@@ -223,7 +223,14 @@ async fn help_of_each_command() {
 
         Commands:
           list     List the servers, and what is off
-          add      Add an external server, and ask it for its tools
+          sync     Fetch what the registries offer
+          search   Find servers that the registries offer
+          info     Show a server of a registry: what it is, what it wants to know, what can be used here
+          add      Add an external server, of a registry or by hand, and ask it for its tools
+          show     Show a server: where it comes from, what is started or reached for it, what state it is
+                   in
+          tools    List the tools of a server, and which are on
+          set      Change what an external server of a registry was told
           import   Take over the servers that stand in the configuration of an engine
           check    Ask an external server for its tools, and say what had to be changed or left out
           remove   Remove an external server

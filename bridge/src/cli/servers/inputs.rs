@@ -1,0 +1,105 @@
+//! Inputs of a server: given on the command line, or asked for on a terminal.
+
+use super::found::input_line;
+use crate::{
+    catalog::{Asked, Recipe, Values},
+    cli::Failure,
+    secret::Secret,
+};
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+
+/// Reads `INPUT=VALUE`; a name alone switches something on.
+pub(super) fn values(said: &[String]) -> Result<Values, Failure> {
+    let mut values = Values::new();
+    for said in said {
+        let (key, value) = said.split_once('=').unwrap_or((said, "true"));
+        let key = key.trim().trim_start_matches('-');
+        if key.is_empty() {
+            return Err("an input is said as `INPUT=VALUE`".into());
+        }
+        let values = values.entry(key.to_owned()).or_default();
+        values.push(Secret::new(value));
+    }
+    Ok(values)
+}
+
+/// Whether there is a person to ask.
+pub(super) fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks for the inputs that weren't given.
+pub(super) fn ask(recipe: &Recipe, values: &mut Values) -> Result<(), Failure> {
+    for asked in &recipe.asked {
+        if values.contains_key(&asked.key) {
+            continue;
+        }
+        eprintln!("{}", input_line(asked));
+        let mut said = Vec::new();
+        while let Some(value) = ask_one(asked)? {
+            said.push(Secret::new(value));
+            if !asked.is_repeated {
+                break;
+            }
+        }
+        if !said.is_empty() {
+            values.insert(asked.key.clone(), said);
+        }
+    }
+    Ok(())
+}
+
+/// Asks until what is said can be it; nothing is the default, or leaves it out.
+fn ask_one(asked: &Asked) -> Result<Option<String>, Failure> {
+    loop {
+        write!(io::stderr(), "  {}: ", asked.key)?;
+        let said = if asked.is_secret {
+            read_hidden()?
+        } else {
+            read_line()?
+        };
+        let said = said.trim();
+        if said.is_empty() {
+            return Ok(None);
+        }
+        match asked.check(said) {
+            Ok(()) => return Ok(Some(said.to_owned())),
+            Err(reason) => eprintln!("  {} {reason}", asked.key),
+        }
+    }
+}
+
+/// Asks whether something is to be done.
+pub(super) fn confirms(question: &str) -> Result<bool, Failure> {
+    write!(io::stderr(), "{question} [y/N] ")?;
+    let said = read_line()?;
+    Ok(matches!(said.trim(), "y" | "Y" | "yes"))
+}
+
+fn read_line() -> io::Result<String> {
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    Ok(line)
+}
+
+/// Reads a line that the terminal doesn't show.
+#[cfg(unix)]
+fn read_hidden() -> io::Result<String> {
+    use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+    let terminal = io::stdin();
+    let before = tcgetattr(&terminal)?;
+    let mut hidden = before.clone();
+    hidden.local_modes.remove(LocalModes::ECHO);
+    tcsetattr(&terminal, OptionalActions::Flush, &hidden)?;
+    let line = read_line();
+    tcsetattr(&terminal, OptionalActions::Now, &before)?;
+    eprintln!();
+    line
+}
+
+#[cfg(not(unix))]
+fn read_hidden() -> io::Result<String> {
+    Err(io::Error::other(
+        "a secret can't be read here without showing it; give it with `--set`",
+    ))
+}
