@@ -240,7 +240,12 @@ impl Client {
     /// Asks for a page of the latest versions of its servers. An address that ends in `.json` is one document with all
     /// of them.
     pub async fn page(&self, query: Query<'_>) -> Result<Page, RegistryError> {
-        let mut parameters = vec![("limit", "100"), ("version", "latest")];
+        // What is taken out while pages are read is told too.
+        let mut parameters = vec![
+            ("limit", "100"),
+            ("version", "latest"),
+            ("include_deleted", "true"),
+        ];
         parameters.extend(query.since.map(|it| ("updated_since", it)));
         parameters.extend(query.cursor.map(|it| ("cursor", it)));
         let body = if self.is_document() {

@@ -165,9 +165,9 @@ impl Recipe {
                     let names = environment.keys();
                     words.extend(names.flat_map(|it| [plain("-e"), plain(it)]));
                 }
-                filled.arguments(before, &mut words)?;
+                filled.arguments(before, true, &mut words)?;
                 words.push(plain(package));
-                filled.arguments(after, &mut words)?;
+                filled.arguments(after, false, &mut words)?;
                 let program = words.remove(0).shown;
                 Ok(Plan::Command {
                     program,
@@ -345,7 +345,12 @@ impl Filled<'_> {
         words.collect()
     }
 
-    fn arguments(&self, parts: &[Part], words: &mut Vec<Word>) -> Result<(), FillError> {
+    fn arguments(
+        &self,
+        parts: &[Part],
+        is_before: bool,
+        words: &mut Vec<Word>,
+    ) -> Result<(), FillError> {
         for part in parts {
             let values = part.slot.as_ref().map(|it| self.slot(it));
             match (&part.flag, values) {
@@ -356,7 +361,7 @@ impl Filled<'_> {
                 }
                 (Some(flag), Some(values)) => {
                     for value in values {
-                        words.extend(named(flag, value));
+                        words.extend(named(flag, value, is_before));
                     }
                 }
                 (None, values) => {
@@ -442,10 +447,10 @@ fn headers_of(headers: BTreeMap<String, Word>) -> Result<BTreeMap<String, Word>,
     Ok(headers)
 }
 
-/// A flag with its value, in one word where the value could be taken for another flag.
-fn named(flag: &str, value: Word) -> Vec<Word> {
-    let is_like_flag = value.text.expose().starts_with('-');
-    if flag.starts_with("--") && is_like_flag || !flag.starts_with('-') {
+/// A flag with its value, in one word where the value could be taken for something else.
+fn named(flag: &str, value: Word, is_before: bool) -> Vec<Word> {
+    let is_joined = is_before || value.text.expose().starts_with('-');
+    if flag.starts_with("--") && is_joined || !flag.starts_with('-') {
         return vec![Word {
             text: Secret::new(format!("{flag}={}", value.text.expose())),
             shown: format!("{flag}={}", value.shown),

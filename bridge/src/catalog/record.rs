@@ -278,6 +278,7 @@ impl Entry {
     /// Reads an entry: a record with what the registry says of it, or the record alone, as older registries give it.
     pub fn read(json: &RawValue) -> Result<Self, RecordError> {
         #[derive(Deserialize)]
+        #[serde(expecting = "a server")]
         struct Envelope<'a> {
             #[serde(borrow, default)]
             server: Option<&'a RawValue>,
@@ -294,7 +295,13 @@ impl Entry {
         };
         let envelope: Envelope<'_> = serde_json::from_str(json.get()).map_err(shape)?;
         let raw = envelope.server.unwrap_or(json);
-        let record = Record::read(raw.get())?;
+        let record = Record::read(raw.get()).map_err(|error| match error {
+            RecordError::Shape { reason, .. } => RecordError::Shape {
+                name: name_of(json),
+                reason,
+            },
+            other => other,
+        })?;
         let meta = envelope.meta.map(RawValue::get).unwrap_or_default();
         let meta: Map<String, Value> = serde_json::from_str(meta).unwrap_or_default();
         let official = meta.get(OFFICIAL).unwrap_or(&Value::Null);

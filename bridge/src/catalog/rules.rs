@@ -8,8 +8,9 @@ use super::{
 };
 use reqwest::Url;
 
-/// What `npx` may be told besides the package; everything else would change what it starts or from where.
-const OF_NPX: [&str; 8] = [
+/// What may stand alone before the package. Anything else could take the package for its value, or change what is
+/// started or from where.
+const ALONE_FOR_NPX: [&str; 8] = [
     "-y",
     "--yes",
     "-q",
@@ -19,20 +20,27 @@ const OF_NPX: [&str; 8] = [
     "--no-audit",
     "--no-fund",
 ];
-
-/// What `uvx` may be told.
-const OF_UVX: [&str; 7] = [
-    "-p",
-    "--python",
-    "-q",
-    "--quiet",
-    "--refresh",
-    "--isolated",
-    "--no-progress",
+const ALONE_FOR_UVX: [&str; 5] = ["-q", "--quiet", "--refresh", "--isolated", "--no-progress"];
+const ALONE_FOR_DOCKER: [&str; 10] = [
+    "-i",
+    "--interactive",
+    "-t",
+    "--tty",
+    "-it",
+    "-ti",
+    "--rm",
+    "--init",
+    "--read-only",
+    "--no-healthcheck",
 ];
 
-/// What `docker run` may not be told: what takes the container's walls down, or takes its input away.
-const NOT_OF_DOCKER: [&str; 16] = [
+/// What may have a value of its own before the package, of the names with one dash: `docker run --rm evil` would start
+/// `evil`. Those with two are joined with theirs.
+const SHORT_FOR_UVX: [&str; 1] = ["-p"];
+const SHORT_FOR_DOCKER: [&str; 9] = ["-e", "-v", "-p", "-u", "-w", "-h", "-l", "-m", "-c"];
+
+/// What `docker run` may not be told: what takes the container's walls down, or starts something else.
+const NOT_FOR_DOCKER: [&str; 15] = [
     "--privileged",
     "--pid",
     "--ipc",
@@ -47,7 +55,6 @@ const NOT_OF_DOCKER: [&str; 16] = [
     "--group-add",
     "--runtime",
     "--volumes-from",
-    "-d",
     "--detach",
 ];
 
@@ -213,10 +220,11 @@ pub(super) fn is_ours(kind: &Kind, part: &Part) -> bool {
 
 /// Checks an argument that stands before the package, where it could take the package's place.
 pub(super) fn before(kind: &Kind, part: &Part) -> Result<(), String> {
+    let has_value = part.flag.is_some() && part.slot.is_some() && !part.is_switch;
     let word = match (&part.flag, &part.slot) {
         (Some(flag), _) => flag.as_str(),
         (None, Some(Slot::Fixed(template))) => match template.pieces().first() {
-            Some(Piece::Text(text)) if text.starts_with('-') => text,
+            Some(Piece::Text(text)) => text,
             _ => return Err(in_place_of_package()),
         },
         (None, _) => return Err(in_place_of_package()),
@@ -224,28 +232,26 @@ pub(super) fn before(kind: &Kind, part: &Part) -> Result<(), String> {
     if !word.starts_with('-') {
         return Err(in_place_of_package());
     }
-    let name = word.split('=').next().unwrap_or(word);
-    let is_allowed = match kind {
-        Kind::Npm => OF_NPX.contains(&name),
-        Kind::Pypi => OF_UVX.contains(&name),
-        _ => !NOT_OF_DOCKER.contains(&name) && !is_bundled_detach(name),
+    let (name, is_joined) = match word.split_once('=') {
+        Some((name, _)) => (name, true),
+        None => (word, has_value && word.starts_with("--")),
     };
-    // `npx -y --quiet evil` would start `evil`.
-    let takes_value = part.flag.is_some() && part.slot.is_some() && !part.is_switch;
-    if !is_allowed || takes_value && *kind == Kind::Npm {
-        return Err(format!(
-            "it tells `{}` to what starts it, which could change what is started",
-            line(word, 60)
-        ));
+    let is_allowed = match kind {
+        Kind::Npm => !has_value && ALONE_FOR_NPX.contains(&word),
+        Kind::Pypi if is_joined => name == "--python",
+        Kind::Pypi if has_value => SHORT_FOR_UVX.contains(&name),
+        Kind::Pypi => ALONE_FOR_UVX.contains(&word),
+        _ if is_joined => name.starts_with("--") && !NOT_FOR_DOCKER.contains(&name),
+        _ if has_value => SHORT_FOR_DOCKER.contains(&name),
+        _ => ALONE_FOR_DOCKER.contains(&word),
+    };
+    if is_allowed {
+        return Ok(());
     }
-    Ok(())
-}
-
-/// `-dit` and the like.
-fn is_bundled_detach(name: &str) -> bool {
-    !name.starts_with("--")
-        && name[1..].bytes().all(|it| b"ditq".contains(&it))
-        && name.contains('d')
+    Err(format!(
+        "it tells `{}` to what starts it, which could change what is started",
+        line(word, 60)
+    ))
 }
 
 fn in_place_of_package() -> String {

@@ -7,6 +7,9 @@
 
 mod bound;
 mod bridge;
+mod catalog_install;
+mod catalog_search;
+mod catalog_sync;
 mod cli;
 mod client;
 mod complete;
