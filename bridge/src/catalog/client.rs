@@ -47,7 +47,7 @@ pub struct Patience {
 impl Patience {
     /// For work that may take its time.
     pub const LONG: Self = Self {
-        tries: 7,
+        tries: 6,
         pause: Duration::from_millis(500),
         answer: Duration::from_mins(1),
     };

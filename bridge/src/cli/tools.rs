@@ -96,7 +96,7 @@ fn list(dispatcher: &Dispatcher, json: bool) -> Result<ExitCode, Failure> {
 }
 
 /// The first sentence of a description, on one line.
-fn first_sentence(description: &str) -> String {
+pub(super) fn first_sentence(description: &str) -> String {
     let paragraph: Vec<&str> = description
         .lines()
         .take_while(|it| !it.trim().is_empty())

@@ -64,7 +64,7 @@ fn made(rest: &Value, wanted: Option<&str>, said: &[&str], programs: &Programs) 
 }
 
 /// Makes the first way that can be used where everything is installed.
-fn check(rest: &Value, said: &[&str], expected: Expect) {
+fn check(rest: &Value, said: &[&str], expected: &Expect) {
     let (_folder, programs) = programs(&["npx", "uvx", "docker"]);
     expected.assert_eq(&made(rest, None, said, &programs));
 }
@@ -100,7 +100,7 @@ fn packages_are_started_at_their_exact_version() {
     check(
         &npm(&json!({})),
         &[],
-        expect![[r#"
+        &expect![[r#"
         the only one that can be used here
         npx -y @example/x@1.0.0"#]],
     );
@@ -114,14 +114,14 @@ fn packages_are_started_at_their_exact_version() {
     check(
         &pypi,
         &[],
-        expect![[r#"
+        &expect![[r#"
         the only one that can be used here
         uvx mcp-server-time@2026.10 --local-timezone UTC"#]],
     );
     check(
         &pypi,
         &["local-timezone=-5"],
-        expect![[r#"
+        &expect![[r#"
         the only one that can be used here
         uvx mcp-server-time@2026.10 --local-timezone=-5"#]],
     );
@@ -133,7 +133,7 @@ fn packages_are_started_at_their_exact_version() {
     check(
         &oci(&json!({})),
         &[],
-        expect![[r#"
+        &expect![[r#"
         the only one that can be used here
         docker run -i --rm docker.io/example/db:3.1.0"#]],
     );
@@ -146,7 +146,7 @@ fn packages_are_started_at_their_exact_version() {
     check(
         &oci(&older),
         &[],
-        expect![[r#"
+        &expect![[r#"
         the only one that can be used here
         docker run -i --rm ghcr.io/example/db@sha256:abc
         its record names a hash of the file, which can't be checked here: the package's own registry checks what it hands out"#]],
@@ -182,7 +182,7 @@ fn arguments_stand_where_the_record_puts_them() {
     check(
         &oci(&of_image),
         &["src=/a b", "src=c", "TOKEN=planted", "verbose=true"],
-        expect![[r#"
+        &expect![[r#"
             the only one that can be used here
             docker run -i --rm -e LOG -e TOKEN --network=host '--mount=type=bind,src=/a b,dst=/project' --mount=type=bind,src=HERE/c,dst=/project docker.io/example/db:3.1.0 /project ro --verbose
             LOG, TOKEN"#]],
@@ -197,7 +197,7 @@ fn arguments_stand_where_the_record_puts_them() {
             "LOG=x",
             "TOKEN=a\u{7}",
         ],
-        expect![[r#"
+        &expect![[r#"
             - `src` is a whole path, such as `/home/me/…`, not `~/a`
             - `mode` is one of `ro`, `rw`
             - `verbose` is `true` or `false`, not `maybe`
@@ -229,14 +229,14 @@ fn addresses_and_headers_are_filled_in() {
     check(
         &remote(&templated),
         &[],
-        expect![[r#"
+        &expect![[r#"
         - `tenant` is missing (Your tenant); say it with `--set tenant=acme`
         - `X-API-Key` is missing; say it with `--set X-API-Key=VALUE`"#]],
     );
     check(
         &remote(&templated),
         &["tenant=acme", "X-API-Key=planted"],
-        expect![[r#"
+        &expect![[r#"
             the only one that can be used here
             https://acme.example.org/eu/mcp?q=a%20b%26c
             X-API-Key"#]],
@@ -249,7 +249,7 @@ fn addresses_and_headers_are_filled_in() {
             "token=planted",
             "region=us",
         ],
-        expect![[r#"
+        &expect![[r#"
             the only one that can be used here
             https://acme.example.org/us/mcp?q=a%20b%26c
             Authorization, X-API-Key"#]],
@@ -258,7 +258,7 @@ fn addresses_and_headers_are_filled_in() {
         check(
             &remote(&templated),
             &[&format!("tenant={tenant}"), "X-API-Key=planted"],
-            expect![
+            &expect![
                 "- `tenant` stands in the host of an address: letters, digits, `-` and `.`, without `https://`"
             ],
         );
@@ -282,14 +282,14 @@ fn what_needs_nothing_further_is_taken_first() {
     check(
         &both,
         &[],
-        expect![[r#"
+        &expect![[r#"
         it needs nothing further; `--package` takes another: npm, remote
         uvx y@1.0.0"#]],
     );
     check(
         &both,
         &["X=1"],
-        expect![[r#"
+        &expect![[r#"
         it needs nothing further; `--package` takes another: npm, pypi
         https://example.org/mcp
         X"#]],
@@ -297,7 +297,7 @@ fn what_needs_nothing_further_is_taken_first() {
     check(
         &both,
         &["KEY=1"],
-        expect![[r#"
+        &expect![[r#"
         it needs nothing further; `--package` takes another: pypi, remote
         npx -y x@1.0.0
         KEY"#]],
@@ -348,7 +348,7 @@ fn reg_191_what_cannot_be_used_is_listed_with_the_reason() {
     check(
         &all,
         &[],
-        expect![[r#"
+        &expect![[r#"
         nothing of it can be used here:
           on_device x: not here, packages of `on_device` are not started here
           nuget   x 1.0.0: not here, packages of `nuget` are not started here
@@ -364,14 +364,14 @@ fn reg_191_what_cannot_be_used_is_listed_with_the_reason() {
     check(
         &usable,
         &[],
-        expect![[r#"
+        &expect![[r#"
         the only one that can be used here
         npx -y ok@1.0.0"#]],
     );
     check(
         &json!({}),
         &[],
-        expect!["its record names neither a package nor an address"],
+        &expect!["its record names neither a package nor an address"],
     );
 }
 
@@ -409,7 +409,7 @@ fn reg_192_a_version_is_exact() {
     check(
         &npm(&json!({ "version": "latest" })),
         &[],
-        expect![[r#"
+        &expect![[r#"
         nothing of it can be used here:
           npm     @example/x latest: not here, its version `latest` is not an exact one, and so nobody knows what would be started"#]],
     );
@@ -425,7 +425,7 @@ fn reg_194_no_shell_reads_an_argument() {
     check(
         &npm(&arguments),
         &[],
-        expect![[r#"
+        &expect![[r#"
         the only one that can be used here
         npx -y @example/x@1.0.0 ';rm -rf ~/Development' --q '$(id)' 'it'\''s'"#]],
     );
@@ -441,7 +441,7 @@ fn reg_196_a_bundle_is_not_started() {
     check(
         &bundle,
         &[],
-        expect![[r#"
+        &expect![[r#"
         nothing of it can be used here:
           mcpb    https://example.org/b.mcpb: not here, bundles (mcpb) are not started here"#]],
     );
@@ -458,14 +458,14 @@ fn reg_200_names_are_names_of_one_thing() {
     check(
         &remote(&json!({ "headers": [{ "name": "**\r\nX: 1", "value": "1" }] })),
         &[],
-        expect![[r#"
+        &expect![[r#"
             nothing of it can be used here:
               remote  https://example.org/mcp: not here, `** X: 1` is no name of a header"#]],
     );
     check(
         &remote(&json!({ "headers": [{ "name": "Host", "value": "evil" }] })),
         &[],
-        expect![[r#"
+        &expect![[r#"
             nothing of it can be used here:
               remote  https://example.org/mcp: not here, it sets the header `Host`, which is not its to set"#]],
     );
@@ -481,7 +481,7 @@ fn reg_201_a_required_secret_is_named_before_anything_starts() {
     check(
         &npm(&keys),
         &["BLANK="],
-        expect![[r#"
+        &expect![[r#"
         - `API_KEY` is missing (From your account); say it with `--set API_KEY=VALUE`
         - `REGION` is missing; say it with `--set REGION=eu`
         - `BLANK` is missing; say it with `--set BLANK=VALUE`"#]],
@@ -489,7 +489,7 @@ fn reg_201_a_required_secret_is_named_before_anything_starts() {
 }
 
 /// Says why none of these packages of npm is started.
-fn refused(package: &Value, expected: Expect) {
+fn refused(package: &Value, expected: &Expect) {
     check(&npm(package), &[], expected);
 }
 
@@ -497,25 +497,25 @@ fn refused(package: &Value, expected: Expect) {
 fn nothing_takes_the_place_of_the_package() {
     refused(
         &json!({ "identifier": "--registry=https://evil.example" }),
-        expect![[r#"
+        &expect![[r#"
             nothing of it can be used here:
               npm     --registry=https://evil.example 1.0.0: not here, `--registry=https://evil.example` is no name of a package of npm"#]],
     );
     refused(
         &json!({ "identifier": "../x" }),
-        expect![[r#"
+        &expect![[r#"
         nothing of it can be used here:
           npm     ../x 1.0.0: not here, `../x` is no name of a package of npm"#]],
     );
     refused(
         &json!({ "identifier": "https://evil.example/x.tgz" }),
-        expect![[r#"
+        &expect![[r#"
             nothing of it can be used here:
               npm     https://evil.example/x.tgz 1.0.0: not here, `https://evil.example/x.tgz` is no name of a package of npm"#]],
     );
     refused(
         &json!({ "identifier": "x\u{1b}[2J" }),
-        expect![[r#"
+        &expect![[r#"
         nothing of it can be used here:
           npm     x 1.0.0: not here, `x` is no name of a package of npm"#]],
     );
@@ -524,43 +524,43 @@ fn nothing_takes_the_place_of_the_package() {
         |name: &str, value: &str| before(json!({ "type": "named", "name": name, "value": value }));
     refused(
         &named("--registry", "https://evil.example"),
-        expect![[r#"
+        &expect![[r#"
             nothing of it can be used here:
               npm     @example/x 1.0.0: not here, it tells `--registry` to what starts it, which could change what is started"#]],
     );
     refused(
         &named("--quiet", "evil"),
-        expect![[r#"
+        &expect![[r#"
         nothing of it can be used here:
           npm     @example/x 1.0.0: not here, it tells `--quiet` to what starts it, which could change what is started"#]],
     );
     refused(
         &named("-c", "sh"),
-        expect![[r#"
+        &expect![[r#"
         nothing of it can be used here:
           npm     @example/x 1.0.0: not here, it tells `-c` to what starts it, which could change what is started"#]],
     );
     refused(
         &before(json!({ "type": "positional", "value": "evil" })),
-        expect![[r#"
+        &expect![[r#"
             nothing of it can be used here:
               npm     @example/x 1.0.0: not here, it puts a word where the package is expected"#]],
     );
     refused(
         &before(json!({ "type": "positional", "valueHint": "x" })),
-        expect![[r#"
+        &expect![[r#"
             nothing of it can be used here:
               npm     @example/x 1.0.0: not here, it puts a word where the package is expected"#]],
     );
     refused(
         &before(json!({ "type": "positional", "value": "--package=evil" })),
-        expect![[r#"
+        &expect![[r#"
             nothing of it can be used here:
               npm     @example/x 1.0.0: not here, it tells `--package=evil` to what starts it, which could change what is started"#]],
     );
     refused(
         &before(json!({ "type": "named", "name": "-y" })),
-        expect![[r#"
+        &expect![[r#"
             the only one that can be used here
             npx -y @example/x@1.0.0"#]],
     );
@@ -588,41 +588,43 @@ fn nothing_takes_the_place_of_the_package() {
     }
     expect![[r#"
         the only one that can be used here
-        docker run -i --rm --rm=evil docker.io/example/db:3.1.0"#]].assert_eq(&made(oci(&named("--rm", "evil"))));
+        docker run -i --rm --rm=evil docker.io/example/db:3.1.0"#]]
+    .assert_eq(&made(oci(&named("--rm", "evil"))));
     expect![[r#"
         the only one that can be used here
-        docker run -i --rm -v /a:/b docker.io/example/db:3.1.0"#]].assert_eq(&made(oci(&named("-v", "/a:/b"))));
+        docker run -i --rm -v /a:/b docker.io/example/db:3.1.0"#]]
+    .assert_eq(&made(oci(&named("-v", "/a:/b"))));
 }
 
 #[test]
 fn what_is_hostile_is_refused() {
     refused(
         &json!({ "environmentVariables": [{ "name": "NPM_CONFIG_REGISTRY", "value": "https://evil.example" }] }),
-        expect![[r#"
+        &expect![[r#"
             nothing of it can be used here:
               npm     @example/x 1.0.0: not here, it sets the variable `NPM_CONFIG_REGISTRY`, which changes what other programs do"#]],
     );
     refused(
         &json!({ "packageArguments": [{ "type": "positional", "value": "{undefined}" }] }),
-        expect![[r#"
+        &expect![[r#"
             nothing of it can be used here:
               npm     @example/x 1.0.0: not here, it has `{undefined}` in it, and doesn't say what that is"#]],
     );
     refused(
         &json!({ "packageArguments": [{ "type": "positional", "value": "{\"json\": {}}\u{0}" }] }),
-        expect![[r#"
+        &expect![[r#"
             nothing of it can be used here:
               npm     @example/x 1.0.0: not here, what it gives for `argument-1` has control characters"#]],
     );
     refused(
         &json!({ "packageArguments": [{ "type": "positional", "value": "{\"json\": {}}" }] }),
-        expect![[r#"
+        &expect![[r#"
             the only one that can be used here
             npx -y @example/x@1.0.0 '{"json": {}}'"#]],
     );
     refused(
         &json!({ "packageArguments": [{ "type": "named", "name": "--a b" }] }),
-        expect![[r#"
+        &expect![[r#"
             nothing of it can be used here:
               npm     @example/x 1.0.0: not here, `--a b` is no name of an argument"#]],
     );
@@ -644,19 +646,19 @@ fn what_is_hostile_is_refused() {
     check(
         &remote(&json!({ "url": "https://{host}/mcp" })),
         &[],
-        expect![[r#"
+        &expect![[r#"
             nothing of it can be used here:
               remote  https://{host}/mcp: not here, it has `{host}` in it, and doesn't say what that is"#]],
     );
     refused(
         &json!({ "packageArguments": [{ "type": "positional", "valueHint": "folder" }] }),
-        expect![[r#"
+        &expect![[r#"
             the only one that can be used here
             npx -y @example/x@1.0.0"#]],
     );
     check(
         &npm(&json!({ "packageArguments": [{ "type": "positional", "valueHint": "folder" }] })),
         &["folder=--evil"],
-        expect!["- `folder` begins with `-`, and would be taken for an option"],
+        &expect!["- `folder` begins with `-`, and would be taken for an option"],
     );
 }

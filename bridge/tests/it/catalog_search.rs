@@ -39,7 +39,7 @@ fn index() -> Index {
     ])
 }
 
-fn finds(query: &str, filter: &Filter, expected: Expect) {
+fn finds(query: &str, filter: &Filter, expected: &Expect) {
     let index = index();
     let found = index.search(query, filter, 5);
     let lines = found.iter().map(|it| {
@@ -55,7 +55,7 @@ fn what_is_called_so_comes_first_and_the_well_known_before_others() {
     finds(
         "notion",
         &filter,
-        expect![[r#"
+        &expect![[r#"
         com.notion/mcp (well-known)
         io.github.me/notion
         io.github.me/notion-lite
@@ -65,7 +65,7 @@ fn what_is_called_so_comes_first_and_the_well_known_before_others() {
     finds(
         "Postgres",
         &filter,
-        expect![[r#"
+        &expect![[r#"
         io.github.old/postgres
         local.known/neon (well-known)
         io.github.new/pg
@@ -74,7 +74,7 @@ fn what_is_called_so_comes_first_and_the_well_known_before_others() {
     finds(
         "google drive",
         &filter,
-        expect![[r#"
+        &expect![[r#"
         local.known/google-drive (well-known)
         local.known/google-workspace-community (well-known)
     "#]],
@@ -82,7 +82,7 @@ fn what_is_called_so_comes_first_and_the_well_known_before_others() {
     finds(
         "com.notion/mcp",
         &filter,
-        expect![[r#"
+        &expect![[r#"
         com.notion/mcp (well-known)
     "#]],
     );
@@ -93,7 +93,7 @@ fn a_beginning_is_enough() {
     finds(
         "post quer",
         &Filter::default(),
-        expect![[r#"
+        &expect![[r#"
         io.github.PostHog/mcp (well-known)
         io.github.new/pg
         io.github.old/postgres
@@ -106,13 +106,13 @@ fn what_has_not_all_words_is_found_if_nothing_has() {
     finds(
         "postgres unheardofword",
         &Filter::default(),
-        expect![[r#"
+        &expect![[r#"
             local.known/neon (well-known)
             io.github.new/pg
             io.github.old/postgres
         "#]],
     );
-    finds("unheardofword", &Filter::default(), expect![[r#""#]]);
+    finds("unheardofword", &Filter::default(), &expect![[r#""#]]);
 }
 
 #[test]
@@ -128,21 +128,21 @@ fn kinds_and_keys_are_filters() {
     finds(
         "postgres",
         &kind("pypi"),
-        expect![[r#"
+        &expect![[r#"
         io.github.old/postgres
     "#]],
     );
     finds(
         "postgres",
         &no_key,
-        expect![[r#"
+        &expect![[r#"
         io.github.new/pg
     "#]],
     );
     finds(
         "notion",
         &no_key,
-        expect![[r#"
+        &expect![[r#"
         io.github.me/notion
         io.github.me/notion-lite
         io.github.me/calendar

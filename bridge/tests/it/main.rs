@@ -7,6 +7,7 @@
 
 mod bound;
 mod bridge;
+mod catalog_cli;
 mod catalog_install;
 mod catalog_search;
 mod catalog_sync;

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     app,
-    catalog::{Choice, Plan, Programs, SignIn, Status, Values, Way, choose, ways},
+    catalog::{Choice, Plan, SignIn, Status, choose, ways},
     cli::{Failure, in_full, print, print_json},
     config::Config,
     secret::Secret,
@@ -145,7 +145,8 @@ impl Add {
             introduce(&found, &choice)?;
             inputs::ask(choice.recipe, &mut values)?;
         }
-        let plan = filled(&self.name, choice.way, &values, &programs)?;
+        let plan = choice.recipe.fill(&values, &programs);
+        let plan = plan.map_err(|error| format!("`{}` is not added yet:\n{error}", self.name))?;
         if !self.json {
             if !can_ask {
                 introduce(&found, &choice)?;
@@ -260,19 +261,6 @@ fn planned(called: &str, found: &Found, choice: &Choice<'_>, plan: &Plan) -> Val
         "notes": choice.way.notes,
         "warnings": found.warnings(),
     })
-}
-
-/// Fills in a way, or says everything that is missing or wrong.
-pub(super) fn filled(
-    name: &str,
-    way: &Way,
-    values: &Values,
-    programs: &Programs,
-) -> Result<Plan, Failure> {
-    let recipe = way.recipe.as_ref();
-    let recipe = recipe.map_err(|reason| format!("`{name}` can't be used: {reason}"))?;
-    let filled = recipe.fill(values, programs);
-    Ok(filled.map_err(|error| format!("`{name}` is not added yet:\n{error}"))?)
 }
 
 /// Makes an external server of what a registry says.

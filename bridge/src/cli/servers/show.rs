@@ -2,8 +2,8 @@
 
 use super::{add, browse::programs, inputs, keep, no_such, on_or_off};
 use crate::{
-    catalog::{Plan, Record, Status, Values, Way, ways},
-    cli::{Failure, import::reached, print, print_json},
+    catalog::{Plan, Record, Status, Way, ways},
+    cli::{Failure, import::reached, print, print_json, tools::first_sentence},
     config::Config,
     credentials::Vault,
     store::{ExternalServer, Store},
@@ -99,7 +99,7 @@ impl One {
         }
         for tool in &server.tools {
             let state = on_or_off(is_on(&tool.name));
-            let description = tool.description.lines().next().unwrap_or_default();
+            let description = first_sentence(&tool.description);
             print(format!("{:<32} {state:<4} {description}", tool.name))?;
         }
         if let Some(unavailable) = &server.unavailable {
@@ -147,7 +147,7 @@ fn reach(
         facts.insert("from".to_owned(), json!(origin.registry));
         facts.insert("server".to_owned(), json!(origin.name));
         facts.insert("version".to_owned(), json!(origin.version));
-        let plan = planned(origin, &origin.inputs, variables)?;
+        let plan = planned(origin, variables)?;
         facts.insert(
             "inputs".to_owned(),
             json!(origin.inputs.keys().collect::<Vec<_>>()),
@@ -171,18 +171,13 @@ fn reach(
     Ok(())
 }
 
-/// Makes again what a server was made of, with these inputs.
-fn planned(
-    origin: &Origin,
-    inputs: &Values,
-    variables: &BTreeMap<String, String>,
-) -> Result<Plan, Failure> {
+/// Makes again what a server was made of.
+fn planned(origin: &Origin, variables: &BTreeMap<String, String>) -> Result<Plan, Failure> {
     let record = Record::read(&origin.record)?;
     let ways: Vec<Way> = ways(&record);
-    let way = ways.get(origin.way);
-    let way =
-        way.ok_or("the database's record of it is damaged; remove the server and add it again")?;
-    add::filled(&origin.name, way, inputs, &programs(variables))
+    let recipe = ways.get(origin.way).and_then(|it| it.recipe.as_ref().ok());
+    let recipe = recipe.ok_or("its record can't be used any more; remove it and add it again")?;
+    Ok(recipe.fill(&origin.inputs, &programs(variables))?)
 }
 
 /// Says whether the registry has another word on a server by now.
@@ -239,7 +234,8 @@ impl Set {
                 origin.inputs.insert(key, said);
             }
         }
-        let plan = planned(origin, &origin.inputs, variables)?;
+        let plan = planned(origin, variables);
+        let plan = plan.map_err(|error| format!("`{name}` stays as it was:\n{error}"))?;
         let entry = add::entry(name, origin.clone(), plan);
         keep(&entry, config, store).await?;
         let shown = json!({ "name": name });
