@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""lists.py BINARY: the lists of odd.py, as clients see them directly and through the bridge.
+"""lists.py BINARY: odd lists and odd results, as clients see them directly and through the bridge.
 
-bridge/tests/data/odd.py has a list of tools for each way in which real servers are known to be odd. FastMCP's client, the
-one of MCP's TypeScript SDK and rmcp's own start it themselves, then ask a bridge for it, in both eras of the protocol. A
-table says how many tools each client loses of each list; the exit code is 1 if the bridge loses one, for any client.
+bridge/tests/data/odd.py has a list of tools, or the result of a call, for each way in which real servers are known to be
+odd. FastMCP's client, the one of MCP's TypeScript SDK and rmcp's own start it themselves, then ask a bridge for it, in both
+eras of the protocol. Tables say how many tools of each list each client loses, and which result it can't read; the exit
+code is 1 if that happens to any client through the bridge.
 """
 import importlib.util, io, json, pathlib, sys
 import real
@@ -13,50 +14,66 @@ ODD = real.HERE.parent / "data/odd.py"
 LOST_TO_ALL = {"dup_names": 1, "empty_name": 1}
 
 
-def lists():
-    """How many tools each list has, as odd.py itself has them."""
+def odd():
+    """odd.py as a module: its lists by name, and its results."""
     spec = importlib.util.spec_from_file_location("odd", ODD)
-    odd = importlib.util.module_from_spec(spec)
+    module = importlib.util.module_from_spec(spec)
     # It serves whoever loads it, until its standard input ends.
     given = sys.argv, sys.stdin
     sys.argv, sys.stdin = [str(ODD), ""], io.StringIO()
-    spec.loader.exec_module(odd)
+    spec.loader.exec_module(module)
     sys.argv, sys.stdin = given
-    return {name: len(tools) for name, tools in odd.tools.items()}
+    return module
 
 
 def lost(seen, count):
-    """How many tools a client loses, or why it sees no list at all."""
-    return f"all {count}" if isinstance(seen, str) else str(count - len(seen["tools"]))
+    """How many tools of a list a client loses; all, if it sees no list."""
+    return count if isinstance(seen, str) else count - len(seen["tools"])
+
+
+def table(title, rows, columns, cell):
+    """Prints a table, whose cells are empty where nothing is wrong."""
+    names = [f"{client.name} {version}" for client, version in columns]
+    print(f"| {title} | {' | '.join(names)} |\n{'|---' * (len(columns) + 1)}|")
+    for row in rows:
+        print(f"| {row} | {' | '.join(cell(row, column) for column in columns)} |")
+    print()
 
 
 def main():
-    counts = lists()
+    lists = {name: len(tools) for name, tools in odd().tools.items()}
+    results = list(odd().calls)
     clients = real.clients("typescript2", "fastmcp", "rmcp")
     columns = [(client, version) for client in clients for version in ("direct", real.SESSIONS, real.STATELESS)]
-    seen, failed = {}, []
+    seen = {}
     with real.bridge(sys.argv[1]) as bridge:
-        for name in counts:
-            bridge.run("servers", "add", name.replace("_", "-"), "--", sys.executable, str(ODD), name)
+        direct, through = [], []
+        for name in [*lists, *results]:
+            slug, arguments = name.replace("_", "-"), [str(ODD), name]
+            bridge.run("servers", "add", slug, "--", sys.executable, *arguments)
+            job = {"name": name, "calls": [["a", {}]] if name in results else []}
+            direct.append({**job, "command": {"command": sys.executable, "args": arguments}})
+            through.append({**job, "url": f"/ext/{slug}"})
         bridge.start()
-        direct = [{"name": it, "command": {"command": sys.executable, "args": [str(ODD), it]}} for it in counts]
-        through = [{"name": it, "url": f"{bridge.url}/ext/{it.replace('_', '-')}"} for it in counts]
+        through = [{**job, "url": bridge.url + job["url"]} for job in through]
         for client, version in columns:
             if version == "direct":
                 seen[client, version] = real.look(client, real.SESSIONS, direct)
             else:
                 seen[client, version] = real.look(client, version, through, bridge.token)
-    print("| list | tools | " + " | ".join(f"{client.name} {version}" for client, version in columns) + " |")
-    print("|---" * (len(columns) + 2) + "|")
-    for name, count in counts.items():
-        cells = [lost(seen[column][name], count) for column in columns]
-        print(f"| {name} | {count} | " + " | ".join("" if it == "0" else it for it in cells) + " |")
-        for column, cell in zip(columns, cells, strict=True):
-            if column[1] != "direct" and cell != str(LOST_TO_ALL.get(name, 0)):
-                failed.append({"list": name, "client": column[0].name, "version": column[1], "seen": seen[column][name]})
+
+    table("tools lost of", lists, columns, lambda name, at: str(lost(seen[at][name], lists[name]) or ""))
+    table("result of", results, columns, lambda name, at: "can't be read" if isinstance(seen[at][name], str) else "")
+    failed = [
+        {"case": name, "client": client.name, "version": version, "seen": seen[client, version][name]}
+        for client, version in columns if version != "direct"
+        for name in [*lists, *results]
+        if isinstance(seen[client, version][name], str)
+        or name in lists and lost(seen[client, version][name], lists[name]) != LOST_TO_ALL.get(name, 0)
+    ]
     for it in failed:
         print(json.dumps(it))
-    print(f"odd lists: {len(counts)} lists, {len(columns)} ways, {len(failed)} lose a tool through the bridge")
+    print(f"odd servers: {len(lists)} lists and {len(results)} results in {len(columns)} ways, {len(failed)} wrong through the bridge")
     sys.exit(1 if failed else 0)
 
 

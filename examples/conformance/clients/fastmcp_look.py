@@ -18,7 +18,8 @@ async def names(client):
 
 
 async def call(client, tool, arguments):
-    return (await client.call_tool(tool, arguments)).content[0].text
+    content = (await client.call_tool(tool, arguments, raise_on_error=False)).content
+    return content[0].text if content else None
 
 
 asyncio.run(look(connect, names, call))

@@ -10,7 +10,7 @@ restart of the server, on the same port and data folder; a line on its standard 
 
 A client looks at servers, too, with its script that is called `look`: of each server in MCP_LOOK, a JSON list of objects
 with `name`, `url` or `command`, and `calls`, it writes one JSON list: the name, and an object with the names of its `tools`
-and the `texts` that the calls give, or `failed: …`. bridge/tests/real makes use of that.
+and the first `texts` of what the calls give, or `failed: …`. bridge/tests/real makes use of that.
 
 The clients come from the registries, pinned, into ~/.cache/clopen-mcp/clients (or CLIENTS_DIR). A verdict for each client,
 version and transport is printed as one line of JSON.

@@ -19,7 +19,8 @@ async function look({ url, command, calls = [] }) {
         const { tools } = await client.listTools();
         const texts = [];
         for (const [name, args] of calls) {
-            texts.push((await client.callTool({ name, arguments: args })).content[0].text);
+            const { content } = await client.callTool({ name, arguments: args });
+            texts.push(content[0]?.text ?? null);
         }
         return { tools: tools.map((it) => it.name), texts };
     } finally {
