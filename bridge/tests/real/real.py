@@ -1,5 +1,5 @@
 """What run.py and lists.py share: a bridge in an empty home folder, the real servers, and clients that look at servers."""
-import contextlib, importlib.util, json, os, pathlib, re, secrets, subprocess, tempfile, threading, time
+import contextlib, importlib.util, json, os, pathlib, re, secrets, signal, subprocess, tempfile, threading, time
 
 HERE = pathlib.Path(__file__).resolve().parent
 CLIENTS = HERE.parents[2] / "examples/conformance/clients"
@@ -86,18 +86,26 @@ class Bridge:
     def log(self):
         return (self.folder / "log").read_text() if self.process else ""
 
-    def stop(self):
-        """Ends the bridge, and says which processes of its home folder outlive it."""
-        if self.process and self.process.poll() is None:
-            self.process.terminate()
-            self.process.wait(timeout=30)
-        mark = f"HOME={self.home}".encode()
-        left = []
+    def servers(self):
+        """The processes of its servers, by number: those with its home folder, but for itself."""
+        mark, found = f"HOME={self.home}".encode(), {}
         for process in pathlib.Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 if mark in (process / "environ").read_bytes().split(b"\0"):
-                    left.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip())
-        return [it for it in left if it]
+                    found[int(process.name)] = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+        return {number: command for number, command in found.items() if command and number != self.process.pid}
+
+    def stop(self, how=signal.SIGTERM):
+        """Ends the bridge, and says which servers outlive it by more than five seconds."""
+        if not self.process:
+            return {}
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+            self.process.wait(timeout=30)
+        deadline = time.monotonic() + 5
+        while (left := self.servers()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return left
 
 
 @contextlib.contextmanager

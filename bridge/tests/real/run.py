@@ -5,7 +5,7 @@ setup.sh fetches the servers. Each is added to a bridge in an empty home folder;
 TypeScript SDKs, in both eras of the protocol, call its tools where it is served alone and among all. One JSON line a check;
 the exit code is 1 if one failed.
 """
-import json, pathlib, re, subprocess, sys, time
+import contextlib, json, os, re, signal, subprocess, sys, time
 import real
 
 failed = []
@@ -100,6 +100,25 @@ def check(client, version, bridge, servers):
             told(f"{where} {tool}", re.search(pattern, text or ""), arguments=arguments, text=text, pattern=pattern)
 
 
+def check_ends(client, bridge, servers):
+    """Servers that are killed are started again by the next call, and end when the bridge is killed itself."""
+    bridge.start()
+    jobs = [
+        {"name": name, "url": f"{bridge.url}/ext/{name}", "calls": [it[:2] for it in calls[:1]]}
+        for name, (_, _, calls) in servers.items()
+    ]
+    real.look(client, real.STATELESS, jobs, bridge.token)
+    started = bridge.servers()
+    for process in started:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    seen = real.look(client, real.STATELESS, jobs, bridge.token)
+    missing = {name: it for name, it in seen.items() if isinstance(it, str)}
+    told("servers that are killed are started again", started and not missing, started=started, missing=missing)
+    left = bridge.stop(signal.SIGKILL)
+    told("no server outlives a bridge that is killed", not left, left=left)
+
+
 def main():
     began = time.monotonic()
     with real.bridge(sys.argv[1]) as bridge:
@@ -116,6 +135,7 @@ def main():
         told("the bridge panics nowhere", "panicked" not in bridge.log(), log=bridge.log()[-1500:])
         left = bridge.stop()
         told("no server outlives the bridge", not left, left=left)
+        check_ends(clients[0], bridge, servers)
     print(f"real servers: {len(failed)} checks failed, {time.monotonic() - began:.0f} s")
     sys.exit(1 if failed else 0)
 
