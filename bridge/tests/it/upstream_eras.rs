@@ -591,7 +591,7 @@ async fn a_bridge_is_spoken_to_in_both_eras() {
         let arguments = to_raw_value(&json!({ "number": 7 })).expect("it is JSON");
         let light = json!({ "name": "light", "arguments": arguments });
         let repeated = Talk {
-            headers: param_headers(schema, &arguments),
+            headers: param_headers(schema.as_object().expect("it is one"), &arguments),
             ..Talk::default()
         };
         assert_eq!(repeated.headers, [("Lamp".to_owned(), "7".to_owned())]);
