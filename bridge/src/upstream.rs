@@ -277,7 +277,7 @@ impl Upstreams {
             Err(error) => Err(error),
         };
         let heard = heard.inspect_err(|error| self.is_down(upstream, error))?;
-        upstream.is_listed();
+        upstream.is_listed(heard.good_for());
         // A server that is still loading may list nothing at first.
         if heard.offers_nothing() && upstream.server().tools.is_empty() {
             if upstream.is_unavailable("it lists no tools".to_owned()) {

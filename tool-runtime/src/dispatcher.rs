@@ -1,6 +1,7 @@
 //! One call: resolve → select → check → run → cut → record.
 
 use crate::{
+    background::Background,
     changes::{Change, Changes},
     context::{Caller, ClientError, Context},
     definition::{BoxFuture, Requirement, ToolServer as _},
@@ -185,6 +186,14 @@ impl Dispatcher {
         for change in [Change::Tools, Change::Prompts, Change::Resources] {
             self.changes.tell(change);
         }
+    }
+
+    pub(crate) fn results(&self) -> &Results {
+        &self.results
+    }
+
+    pub(crate) fn background(&self) -> &Background {
+        &self.results.background
     }
 
     /// Returns what can be called now.

@@ -6,6 +6,7 @@ pub mod definition;
 pub mod export;
 
 mod argument;
+mod background;
 mod changes;
 mod context;
 mod dispatcher;

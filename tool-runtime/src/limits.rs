@@ -1,7 +1,9 @@
 //! How long a call may take and how much it may say; what is too long is kept, to be read in pieces.
 
 use crate::{
+    background::{Background, Looked},
     context::Caller,
+    definition::ToolServer as _,
     error::ToolError,
     output::{Content, Message, Output},
 };
@@ -42,6 +44,7 @@ impl Default for Limits {
 #[derive(Clone, Debug)]
 pub struct Results {
     kept: Arc<Mutex<VecDeque<Kept>>>,
+    pub(crate) background: Background,
     /// How many bytes of text a result may have.
     limit: usize,
 }
@@ -70,7 +73,7 @@ impl Results {
         open_world = false,
         title = "Read on in a cut result"
     )]
-    fn read_result(
+    async fn read_result(
         &self,
         /// The handle of the result.
         handle: String,
@@ -82,9 +85,13 @@ impl Results {
         length: u32,
         caller: &Caller,
     ) -> Result<String, ToolError> {
-        let text = self.get(&handle, caller).ok_or(
-            "this result is gone: only the latest ones are kept; make the call again that gave it",
-        )?;
+        let text = match self.background.look(&handle, caller).await {
+            Some(Looked::GoesOn(words)) => return Ok(words),
+            Some(Looked::Ended(text)) => text,
+            None => self.get(&handle, caller).ok_or(
+                "this result is gone: only the latest ones are kept; make the call again that gave it",
+            )?,
+        };
         let start = usize::try_from(offset)?;
         let rest = text
             .get(start..)
@@ -104,6 +111,7 @@ impl Results {
     pub fn new(limit: usize) -> Self {
         Self {
             kept: Arc::default(),
+            background: Background::default(),
             limit,
         }
     }
@@ -122,18 +130,23 @@ impl Results {
     /// Keeps a text under a new handle, if there can be one.
     fn keep(&self, text: String, caller: &Caller) -> Option<String> {
         let handle = handle()?;
+        self.keep_as(handle.clone(), text.into(), caller);
+        Some(handle)
+    }
+
+    /// Keeps a text under a handle.
+    pub(crate) fn keep_as(&self, handle: String, text: Arc<str>, caller: &Caller) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push_back(Kept {
-            handle: handle.clone(),
+            handle,
             principal: caller.principal.clone(),
-            text: text.into(),
+            text,
         });
         while kept.len() > KEPT
             || (kept.len() > 1 && kept.iter().map(|it| it.text.len()).sum::<usize>() > KEPT_BYTES)
         {
             kept.pop_front();
         }
-        Some(handle)
     }
 
     /// Cuts an output that is longer than the limit, at a character boundary, and keeps the whole for
@@ -183,7 +196,9 @@ impl Results {
         let texts: Vec<&str> = texts.map(|it| it.as_str()).collect();
         let whole = texts.join("\n");
         let (end, total) = (boundary(&whole, limit), whole.len());
-        let handle = self.keep(whole, caller);
+        // Who can't call `read_result` has no use for a handle.
+        let can_read_on = caller.reaches_server(Self::DEFINITION.name);
+        let handle = can_read_on.then(|| self.keep(whole, caller)).flatten();
         let mut left = Some(end);
         blocks.retain_mut(|it| {
             let Some(text) = text_of(it) else { return true };
@@ -219,7 +234,7 @@ fn note(text: &mut String, end: usize, total: usize, handle: Option<&str>) {
 }
 
 /// A name that can't be guessed. Without a source of randomness there is none.
-fn handle() -> Option<String> {
+pub(crate) fn handle() -> Option<String> {
     let random = getrandom::u64().ok()?;
     Some(format!("r{random:016x}"))
 }

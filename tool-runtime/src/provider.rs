@@ -135,6 +135,8 @@ pub struct Server {
     pub tools: Vec<Arc<Tool>>,
     /// Its resources, in its own order.
     pub resources: Vec<Arc<Resource>>,
+    /// What stands for its resources that are in no list, if it may have some: its address is empty.
+    pub unlisted: Option<Arc<Resource>>,
     /// Its prompts, in its own order.
     pub prompts: Vec<Arc<Prompt>>,
 }

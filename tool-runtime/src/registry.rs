@@ -215,6 +215,7 @@ impl Registry {
             unavailable: state.as_ref().err().cloned(),
             tools,
             resources,
+            unlisted: None,
             prompts,
         };
         self.servers

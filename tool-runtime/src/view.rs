@@ -10,7 +10,7 @@ use crate::{
 use serde::Serialize;
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -24,7 +24,41 @@ pub struct View {
     resources: Vec<Offered<Resource>>,
     prompts: Vec<Offered<Prompt>>,
     prompt_names: Names,
+    /// What each server is to those who know of no other.
+    alone: HashMap<String, Alone>,
     notes: Vec<String>,
+}
+
+/// A server by itself: its names need not be told from those of others.
+#[derive(Debug)]
+struct Alone {
+    tools: Named,
+    prompts: Named,
+}
+
+/// A run of the items of a view, and their names.
+#[derive(Debug)]
+struct Named {
+    start: usize,
+    names: Names,
+}
+
+impl Named {
+    fn of<T>(offered: &[Offered<T>], start: usize, name: fn(&T) -> (&str, &str)) -> Self {
+        Self {
+            start,
+            names: names(&offered[start..], name),
+        }
+    }
+
+    fn listed(&self, index: usize) -> &str {
+        self.names.listed(index - self.start)
+    }
+
+    fn resolve(&self, spelled: &str) -> Result<Option<usize>, Ambiguous> {
+        let index = self.names.resolve(spelled)?;
+        Ok(index.map(|it| it + self.start))
+    }
 }
 
 /// Something that a provider offers.
@@ -96,7 +130,13 @@ impl View {
         let mut seen = HashSet::new();
         for (provider, server) in servers {
             if seen.insert(server.name.clone()) {
+                let (tools, prompts) = (view.tools.len(), view.prompts.len());
                 view.offer(provider, &server);
+                let alone = Alone {
+                    tools: Named::of(&view.tools, tools, of_tool),
+                    prompts: Named::of(&view.prompts, prompts, of_prompt),
+                };
+                view.alone.insert(server.name.clone(), alone);
                 view.servers.push((provider, server));
             } else {
                 let name = &server.name;
@@ -104,9 +144,16 @@ impl View {
                     .push(format!("a second server `{name}` was left out"));
             }
         }
-        view.tool_names = names(&view.tools, |it| (&it.server, &it.name));
-        view.prompt_names = names(&view.prompts, |it| (&it.server, &it.name));
+        view.tool_names = names(&view.tools, of_tool);
+        view.prompt_names = names(&view.prompts, of_prompt);
         view
+    }
+
+    /// Returns the only server that a caller knows of.
+    fn alone(&self, caller: &Caller) -> Option<&Alone> {
+        let servers = caller.reach.servers.as_ref()?;
+        let only = servers.iter().next().filter(|_| servers.len() == 1)?;
+        self.alone.get(only)
     }
 
     fn offer(&mut self, provider: usize, server: &Server) {
@@ -142,8 +189,9 @@ impl View {
     pub fn tools<'v>(&'v self, caller: &'v Caller) -> impl Iterator<Item = Listed<'v, Tool>> {
         let tools = self.tools.iter().enumerate();
         let reached = tools.filter(|(_, it)| it.on && caller.reaches(&it.item));
-        reached.map(|(index, it)| Listed {
-            name: self.tool_names.listed(index),
+        let alone = self.alone(caller).map(|it| &it.tools);
+        reached.map(move |(index, it)| Listed {
+            name: alone.map_or_else(|| self.tool_names.listed(index), |it| it.listed(index)),
             item: &*it.item,
         })
     }
@@ -161,8 +209,9 @@ impl View {
     pub fn prompts<'v>(&'v self, caller: &'v Caller) -> impl Iterator<Item = Listed<'v, Prompt>> {
         let prompts = self.prompts.iter().enumerate();
         let reached = prompts.filter(|(_, it)| it.on && caller.reaches_server(&it.item.server));
-        reached.map(|(index, it)| Listed {
-            name: self.prompt_names.listed(index),
+        let alone = self.alone(caller).map(|it| &it.prompts);
+        reached.map(move |(index, it)| Listed {
+            name: alone.map_or_else(|| self.prompt_names.listed(index), |it| it.listed(index)),
             item: &*it.item,
         })
     }
@@ -192,8 +241,8 @@ impl View {
 
     /// Returns the tool that a caller means by a spelling, if it is one that the caller may know of.
     pub fn reached_tool(&self, spelled: &str, caller: &Caller) -> Option<&Tool> {
-        let tool = self.tool(spelled).ok().flatten()?;
-        caller.reaches(tool).then_some(tool)
+        let index = self.resolve_for(spelled, caller).ok().flatten()?;
+        Some(&*self.tools[index].item)
     }
 
     /// Returns the tool of a full name, to be kept beyond this view.
@@ -253,9 +302,7 @@ impl View {
     /// Returns the tool that a caller means, if it may know of it.
     pub(crate) fn find(&self, spelled: &str, caller: &Caller) -> Result<Found<'_>, CallError> {
         // What a caller may not know of looks like what does not exist.
-        let found = self
-            .tool_names
-            .resolve_among(spelled, |it| caller.reaches(&self.tools[it].item))?;
+        let found = self.resolve_for(spelled, caller)?;
         let Some(offered) = found.map(|it| &self.tools[it]) else {
             let name = spelled.to_owned();
             let similar = self.tool_names.similar_among(spelled, |it| {
@@ -274,6 +321,17 @@ impl View {
                 Err(self.refusal(tool))
             },
         })
+    }
+
+    /// Returns the place of the tool that a caller means, if it may know of it.
+    fn resolve_for(&self, spelled: &str, caller: &Caller) -> Result<Option<usize>, Ambiguous> {
+        let is_known = |it: usize| caller.reaches(&self.tools[it].item);
+        if let Some(alone) = self.alone(caller)
+            && let Some(index) = alone.tools.resolve(spelled)?.filter(|it| is_known(*it))
+        {
+            return Ok(Some(index));
+        }
+        self.tool_names.resolve_among(spelled, is_known)
     }
 
     /// Says why a tool that is not on can't be called.
@@ -307,8 +365,29 @@ impl View {
             .filter(|it| it.on && caller.reaches_server(&it.item.server));
         let matching = reached.filter_map(|it| Some((it, it.item.matches(uri)?)));
         // The one that says most about the URI; the first of several that say as much.
-        let (offered, variables) = matching.min_by_key(|(it, _)| Reverse(it.item.literals()))?;
-        Some((offered.provider, &offered.item, variables))
+        match matching.min_by_key(|(it, _)| Reverse(it.item.literals())) {
+            Some((offered, variables)) => Some((offered.provider, &offered.item, variables)),
+            None => self.unlisted(caller),
+        }
+    }
+
+    /// Returns what stands for an address that is in no list, where only one server can be meant.
+    fn unlisted(
+        &self,
+        caller: &Caller,
+    ) -> Option<(usize, &Arc<Resource>, BTreeMap<String, String>)> {
+        let running = self.servers.iter().filter(|(_, it)| {
+            it.unavailable.is_none()
+                && self.selection.includes_server(&it.name)
+                && caller.reaches_server(&it.name)
+        });
+        let mut unlisted =
+            running.filter_map(|(provider, it)| Some((*provider, it.unlisted.as_ref()?)));
+        let (provider, resource) = unlisted.next()?;
+        unlisted
+            .next()
+            .is_none()
+            .then(|| (provider, resource, BTreeMap::new()))
     }
 
     /// Returns the resource of this very address or template.
@@ -335,7 +414,13 @@ impl View {
             let it = &self.prompts[it];
             it.on && caller.reaches_server(&it.item.server)
         };
-        let found = self.prompt_names.resolve_among(spelled, is_known)?;
+        let mut found = match self.alone(caller) {
+            Some(alone) => alone.prompts.resolve(spelled)?.filter(|it| is_known(*it)),
+            None => None,
+        };
+        if found.is_none() {
+            found = self.prompt_names.resolve_among(spelled, is_known)?;
+        }
         let found = found.map(|it| &self.prompts[it]);
         Ok(found
             .map(|it| (it.provider, &it.item))
@@ -368,6 +453,14 @@ fn distinct<T>(
         }
     }
     distinct
+}
+
+fn of_tool(tool: &Tool) -> (&str, &str) {
+    (&tool.server, &tool.name)
+}
+
+fn of_prompt(prompt: &Prompt) -> (&str, &str) {
+    (&prompt.server, &prompt.name)
 }
 
 fn names<T>(offered: &[Offered<T>], name: fn(&T) -> (&str, &str)) -> Names {

@@ -56,7 +56,7 @@ pub(super) async fn initialize(
     let client = ClientInfo::of(params.client_info);
     let caller = name_engine(caller, || session.engine);
     door.sightings.note(&caller, client, version.as_str());
-    Ok((session, methods::initialized(door, version)))
+    Ok((session, methods::initialized(door, &caller, version)))
 }
 
 fn no_session(error: &SessionError) -> RpcError {

@@ -15,7 +15,12 @@ use crate::engines::dialect;
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 use std::{borrow::Cow, future::Future, sync::Arc};
-use tool_runtime::{self as runtime, Listed, NAMESPACE, ReadError, Server, export::mcp};
+use tool_runtime::{
+    self as runtime, Caller, Listed, NAMESPACE, ReadError, Server, View, export::mcp,
+};
+
+/// How many letters of what a server says of itself stand in a list of several.
+const LONGEST_LINE: usize = 400;
 
 /// Answers a request, whatever its method.
 pub(super) fn exchange(door: &Arc<Door>, peer: &Peer, request: Request) -> Exchange {
@@ -158,13 +163,13 @@ fn simple(
 }
 
 /// What the server is and can do, as `initialize` says it.
-pub(super) fn initialized(door: &Door, version: Version) -> Value {
+pub(super) fn initialized(door: &Door, caller: &Caller, version: Version) -> Value {
     let mut result = json!({
         "protocolVersion": version.as_str(),
         "capabilities": capabilities(door, Some(version)),
         "serverInfo": server_info(),
     });
-    if let Some(instructions) = instructions(door.dispatcher.view().enabled_servers()) {
+    if let Some(instructions) = instructions(&door.dispatcher.view(), caller) {
         result["instructions"] = instructions.into();
     }
     result
@@ -175,7 +180,7 @@ fn discover(door: &Door, peer: &Peer) -> Value {
         "supportedVersions": [super::modern::VERSION],
         "capabilities": capabilities(door, None),
     });
-    if let Some(instructions) = instructions(door.dispatcher.view().enabled_servers()) {
+    if let Some(instructions) = instructions(&door.dispatcher.view(), &peer.caller) {
         result["instructions"] = instructions.into();
     }
     hint(door, peer, &mut result);
@@ -210,13 +215,34 @@ pub(super) fn server_info() -> Value {
     json!({ "name": NAMESPACE, "title": NAMESPACE, "version": env!("CARGO_PKG_VERSION") })
 }
 
-/// What a client reads about all servers together.
-fn instructions<'s>(servers: impl Iterator<Item = &'s Server>) -> Option<String> {
-    let described = servers.filter(|it| !it.description.is_empty() && !it.tools.is_empty());
+/// What a client reads about all servers that it reaches together; of one alone, all that it says of itself.
+fn instructions(view: &View, caller: &Caller) -> Option<String> {
+    let reached = view
+        .enabled_servers()
+        .filter(|it| caller.reaches_server(&it.name));
+    let reached: Vec<&Server> = reached.filter(|it| !it.description.is_empty()).collect();
+    if let [alone] = reached.as_slice()
+        && caller
+            .reach
+            .servers
+            .as_ref()
+            .is_some_and(|it| it.len() == 1)
+    {
+        return Some(alone.description.clone());
+    }
+    let described = reached.iter().filter(|it| !it.tools.is_empty());
     let lines: Vec<String> = described
-        .map(|it| format!("- {}: {}", it.name, it.description.replace('\n', " ")))
+        .map(|it| format!("- {}: {}", it.name, in_one_line(&it.description)))
         .collect();
     (!lines.is_empty()).then(|| format!("Tools of these servers:\n{}", lines.join("\n")))
+}
+
+fn in_one_line(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LONGEST_LINE) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
 }
 
 #[derive(Deserialize)]

@@ -4,7 +4,7 @@
 mod offers;
 mod result;
 
-pub(super) use offers::{prompts, resources};
+pub(super) use offers::{prompts, resources, unlisted};
 pub(super) use result::{Promise, completion, contents, messages, output};
 
 use super::connector::wrong_param_headers;

@@ -6,6 +6,14 @@ use super::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::time::Duration;
+
+/// How long a list is good of which the server doesn't say how long.
+const LISTED: Duration = Duration::from_mins(10);
+
+/// How long a list is good at least, and at most, whatever the server says.
+const SHORTEST: Duration = Duration::from_secs(10);
+const LONGEST: Duration = Duration::from_hours(24);
 
 /// How many bytes all pages of a list may have.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
@@ -28,6 +36,10 @@ pub(super) struct Heard {
     pub(super) instructions: String,
     /// Whether it speaks 2026-07-28.
     pub(super) is_modern: bool,
+    /// Whether it says that it has resources, listed or not.
+    pub(super) has_resources: bool,
+    /// For how many milliseconds it says that its lists are good: the shortest of them.
+    pub(super) ttl_ms: Option<u64>,
     /// Lists that it has announced and not given.
     pub(super) missing: Vec<String>,
 }
@@ -52,8 +64,9 @@ impl Heard {
 
     /// Asks a server for everything that it offers. Without its tools it is of no use; further lists that fail are named.
     pub(super) async fn of(name: &str, client: &Client) -> Result<Self, ExternalError> {
+        let mut ttl_ms = None;
         let mut heard = Self {
-            tools: list(name, client, "tools/list", "tools").await?,
+            tools: list(name, client, "tools/list", "tools", &mut ttl_ms).await?,
             version: client.server_info().1.to_owned(),
             instructions: client
                 .instructions()
@@ -62,6 +75,7 @@ impl Heard {
                 .take(LONGEST_INSTRUCTIONS)
                 .collect(),
             is_modern: client.era() == Era::Modern,
+            has_resources: client.declares("resources"),
             ..Self::default()
         };
         let further = [
@@ -73,7 +87,7 @@ impl Heard {
             if !client.declares(capability) {
                 continue;
             }
-            let listed = match list(name, client, method, key).await {
+            let listed = match list(name, client, method, key, &mut ttl_ms).await {
                 Ok(listed) => listed,
                 Err(error) => {
                     heard.missing.push(format!("{method}: {error}"));
@@ -86,6 +100,7 @@ impl Heard {
                 _ => heard.templates = listed,
             }
         }
+        heard.ttl_ms = ttl_ms;
         Ok(heard)
     }
 
@@ -94,6 +109,12 @@ impl Heard {
             && self.resources.is_empty()
             && self.templates.is_empty()
             && self.prompts.is_empty()
+    }
+
+    /// How long all of it is good.
+    pub(super) fn good_for(&self) -> Duration {
+        let said = self.ttl_ms.map(Duration::from_millis);
+        said.unwrap_or(LISTED).clamp(SHORTEST, LONGEST)
     }
 
     pub(super) fn era(&self) -> Era {
@@ -111,6 +132,7 @@ async fn list(
     client: &Client,
     method: &str,
     key: &str,
+    ttl_ms: &mut Option<u64>,
 ) -> Result<Vec<Value>, ExternalError> {
     let unreadable = |reason: String| ExternalError::Unreadable {
         name: name.to_owned(),
@@ -134,6 +156,9 @@ async fn list(
             return Err(unreadable(format!("there is no list `{key}` in it")));
         };
         listed.extend(items);
+        if let Some(said) = answer.get("ttlMs").and_then(Value::as_u64) {
+            *ttl_ms = Some(ttl_ms.map_or(said, |it| it.min(said)));
+        }
         let next = answer.get("nextCursor").and_then(Value::as_str);
         // A server that gives the cursor again that it was given would be asked for ever.
         let next = next.filter(|it| !it.is_empty() && Some(*it) != cursor.as_deref());

@@ -22,9 +22,6 @@ use std::{
 use tokio::time::Instant;
 use tool_runtime::{Server, Unavailable};
 
-/// How long a list is good that the server doesn't say has changed.
-const LISTED: Duration = Duration::from_mins(10);
-
 /// How often in a minute a server is believed that its lists have changed when they look the same.
 const TOLD: usize = 10;
 
@@ -52,7 +49,8 @@ pub(super) struct Upstream {
     watched: Mutex<BTreeSet<String>>,
     /// Whether it was removed, or replaced by another of its name.
     is_gone: AtomicBool,
-    listed_at: Mutex<Option<Instant>>,
+    /// Until when its lists are good.
+    good_until: Mutex<Option<Instant>>,
     told: Mutex<VecDeque<Instant>>,
 }
 
@@ -116,7 +114,7 @@ impl Upstream {
             health: Health::default(),
             watched: Mutex::default(),
             is_gone: AtomicBool::new(false),
-            listed_at: Mutex::default(),
+            good_until: Mutex::default(),
             told: Mutex::default(),
         };
         let listed = upstream.stored.listed.as_deref().and_then(Heard::read);
@@ -180,6 +178,7 @@ impl Upstream {
             description: heard.instructions.clone(),
             tools,
             resources: items::resources(&name, resources, templates, &mut notes),
+            unlisted: heard.has_resources.then(|| items::unlisted(&name)),
             prompts: items::prompts(&name, &heard.prompts, &mut notes),
             ..nothing(&self.stored)
         });
@@ -225,6 +224,7 @@ impl Upstream {
             // They are not listed, but who calls one hears why it can't be called.
             tools: before.tools.clone(),
             resources: before.resources.clone(),
+            unlisted: before.unlisted.clone(),
             prompts: before.prompts.clone(),
             ..nothing(&self.stored)
         });
@@ -383,13 +383,13 @@ impl Upstream {
     }
 
     /// Notes that its lists have just been had.
-    pub(super) fn is_listed(&self) {
-        *locked(&self.listed_at) = Some(Instant::now());
+    pub(super) fn is_listed(&self, good_for: Duration) {
+        *locked(&self.good_until) = Some(Instant::now() + good_for);
     }
 
     pub(super) fn is_listed_lately(&self) -> bool {
-        let listed_at = *locked(&self.listed_at);
-        listed_at.is_some_and(|it| it.elapsed() < LISTED)
+        let good_until = *locked(&self.good_until);
+        good_until.is_some_and(|it| Instant::now() < it)
     }
 }
 
@@ -402,6 +402,7 @@ fn nothing(stored: &ExternalServer) -> Server {
         unavailable: None,
         tools: Vec::new(),
         resources: Vec::new(),
+        unlisted: None,
         prompts: Vec::new(),
     }
 }

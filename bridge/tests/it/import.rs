@@ -130,7 +130,7 @@ async fn eng_247_names_are_matched_as_written_and_as_adapted() {
               My Server (prod)     as `my-server-prod` http://127.0.0.1:1
               my-server-prod       left as it is: there is a server `my-server-prod` already
             `my-server-prod` is kept, but can't be used yet
-            warning: could not ask server `my-server-prod` at `http://127.0.0.1:1` for `initialize`: connection refused; check that it runs and that its URL is right
+            warning: could not ask server `my-server-prod` at `http://127.0.0.1:1` for `server/discover`: connection refused; check that it runs and that its URL is right
         "#]],
     )
     .await;
@@ -172,7 +172,7 @@ async fn what_is_taken_over_is_taken_out_and_can_be_put_back() {
         `other` is there, with 5 tools
         those that have told their tools are taken out of ~/.codex/config.toml
         warning: could not start `/no/such/npx` for server `github`: there is no such file, or what its first line names is missing; check the path
-        warning: could not ask server `my-server-prod` at `http://127.0.0.1:1` for `initialize`: connection refused; check that it runs and that its URL is right
+        warning: could not ask server `my-server-prod` at `http://127.0.0.1:1` for `server/discover`: connection refused; check that it runs and that its URL is right
     "#]].assert_eq(&said);
     let left = home.read(".codex/config.toml");
     assert_eq!(left.trim_end(), kept.trim_end());

@@ -90,6 +90,7 @@ pub(crate) fn external(name: &str, tools: &[(&str, &str)]) -> Arc<Server> {
         unavailable: None,
         tools: tools.collect(),
         resources: Vec::new(),
+        unlisted: None,
         prompts: Vec::new(),
     })
 }

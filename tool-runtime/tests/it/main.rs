@@ -11,6 +11,7 @@
 
 mod adapt;
 mod allocations;
+mod background;
 mod check;
 mod context;
 mod dispatcher;

@@ -369,3 +369,30 @@ async fn external_tools_are_called_like_ours() {
         - `count` is required"#]]
     .assert_eq(&lines(shown));
 }
+
+#[test]
+fn a_server_by_itself_is_listed_by_its_own_names() {
+    let tools = [("search", ""), ("open", "")];
+    let both = External(vec![external("a", &tools), external("b", &tools)]);
+    let both: Arc<dyn Provider> = Arc::new(both);
+    let view = View::new(&[both], Selection::all());
+    let listed = |caller: &Caller| lines(view.tools(caller).map(|it| it.name.to_owned()));
+    let all = Caller::default();
+    expect![[r#"
+        a_search
+        a_open
+        b_search
+        b_open"#]]
+    .assert_eq(&listed(&all));
+    let only_b = reaching(&["b"], false);
+    expect![[r#"
+        search
+        open"#]]
+    .assert_eq(&listed(&only_b));
+    for spelled in ["search", "b_search", "mcp__b__search", "clopen-mcp_search"] {
+        let meant = view.reached_tool(spelled, &only_b);
+        let meant = meant.map(|it| (&*it.server, it.name.as_str()));
+        assert_eq!(meant, Some(("b", "search")), "{spelled}");
+    }
+    assert!(view.reached_tool("a_search", &only_b).is_none());
+}

@@ -1,7 +1,7 @@
 //! The resources and the prompts of a server.
 
 use super::{check_name, each, further, shortened};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use tool_runtime::{Prompt, PromptArgument, Resource};
 
@@ -71,6 +71,21 @@ fn resource(
         further: further(item, &RESOURCE),
         uri: uri.to_owned(),
         index,
+    })
+}
+
+/// What stands for the resources of a server that are in no list.
+pub(in crate::upstream) fn unlisted(server: &Arc<str>) -> Arc<Resource> {
+    Arc::new(Resource {
+        server: server.clone(),
+        uri: String::new(),
+        name: String::new(),
+        title: None,
+        description: String::new(),
+        mime_type: None,
+        variables: Vec::new(),
+        further: Map::new(),
+        index: 0,
     })
 }
 
