@@ -13,7 +13,10 @@ use serde_json::{Value, json, value::to_raw_value};
 use std::{
     collections::BTreeMap,
     fs,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 use tempfile::TempDir;
@@ -287,6 +290,21 @@ async fn who_refuses_altogether_is_not_asked_again() {
     let error = connect(&address(&endpoint.await.url)).await;
     let error = error.expect_err("it refuses").to_string();
     assert!(error.contains("too old"), "{error}");
+}
+
+#[tokio::test]
+async fn a_version_that_is_offered_is_taken() {
+    let is_first = AtomicBool::new(true);
+    let endpoint = Endpoint::serve(move |asked| {
+        if is_first.swap(false, Ordering::Relaxed) {
+            let error = r#"{"id":1,"error":{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}}"#;
+            Answer::new("400 Bad Request", &[], error)
+        } else {
+            Answer::json(&DISCOVERY.replace(r#""id":1"#, &format!(r#""id":{}"#, body(asked)["id"])))
+        }
+    });
+    let client = connect(&address(&endpoint.await.url)).await;
+    assert!(client.expect("it connects").is_modern());
 }
 
 #[tokio::test]

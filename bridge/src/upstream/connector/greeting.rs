@@ -6,7 +6,7 @@ use super::{
     link::{Link, Transport},
     message,
     meta::ClientInfo,
-    modern,
+    modern::{self, Offer},
     stdio::{Program, Start},
     welcome::Welcome,
 };
@@ -225,7 +225,12 @@ impl Greeting<'_> {
         link: &Link,
         patience: Duration,
     ) -> Result<Option<Welcome>, UpstreamError> {
-        let asked = link.ask(Era::Modern, DISCOVER, &json!({}), patience).await;
+        let nothing = json!({});
+        let ask = || link.ask(Era::Modern, DISCOVER, &nothing, patience);
+        let asked = match ask().await {
+            Err(error) if modern::offer(&error) == Some(Offer::Again) => ask().await,
+            asked => asked,
+        };
         match asked {
             Ok(result) if modern::is_discovery(&result) => {
                 let mut welcome = welcome(link, DISCOVER, &result)?;
@@ -233,7 +238,7 @@ impl Greeting<'_> {
                 Ok(Some(welcome))
             }
             Ok(_) => Ok(None),
-            Err(error) if modern::offers_sessions(&error) => Ok(None),
+            Err(error) if modern::offer(&error) == Some(Offer::Sessions) => Ok(None),
             Err(error) if wants_another_era(&error) && !modern::is_own_error(&error) => Ok(None),
             Err(error) => Err(error),
         }

@@ -73,20 +73,33 @@ pub(super) fn is_own_error(error: &UpstreamError) -> bool {
     matches!(error, UpstreamError::Refused { code, .. } if OWN_ERRORS.contains(code))
 }
 
-/// Says whether a server that refuses our version speaks one that has sessions.
-pub(super) fn offers_sessions(error: &UpstreamError) -> bool {
+/// What else a server offers that refuses a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Offer {
+    /// The very same, now that it has thought about it.
+    Again,
+    /// A version that has sessions.
+    Sessions,
+}
+
+/// Returns what a server offers that refuses our version, if that is anything to us.
+pub(super) fn offer(error: &UpstreamError) -> Option<Offer> {
     let UpstreamError::Refused {
         code: UNSUPPORTED_VERSION,
         data: Some(data),
         ..
     } = error
     else {
-        return false;
+        return None;
     };
-    let supported = data.get("supported").and_then(Value::as_array);
-    let mut versions = supported.into_iter().flatten().filter_map(Value::as_str);
+    let supported = data.get("supported")?.as_array()?.iter();
+    let supported: Vec<&str> = supported.filter_map(Value::as_str).collect();
+    if supported.contains(&VERSION) {
+        return Some(Offer::Again);
+    }
     // Dates compare as text.
-    versions.any(|it| it < VERSION)
+    let has_sessions = supported.iter().any(|it| *it < VERSION);
+    has_sessions.then_some(Offer::Sessions)
 }
 
 /// Says whether the answer to `server/discover` is one, and names our version.
