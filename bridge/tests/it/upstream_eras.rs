@@ -347,6 +347,50 @@ async fn what_is_known_is_tried_first_and_found_out_anew() {
 }
 
 #[tokio::test]
+async fn a_server_may_tell_nothing_after_all() {
+    let endpoint = serve(|asked| {
+        if asked.is("subscriptions/listen") {
+            let id = &body(asked)["id"];
+            let error = format!(r#"{{"id":{id},"error":{{"code":-32601,"message":"no"}}}}"#);
+            Answer::new("404 Not Found", &[], &error)
+        } else {
+            Answer::json(r#"[{"id":2,"result":{}},{"id":3,"result":{}}]"#)
+        }
+    });
+    let endpoint = endpoint.await;
+    let client = connect(&address(&endpoint.url)).await.expect("it connects");
+    endpoint.was_asked(|it| it.is("subscriptions/listen")).await;
+    client.request("tools/list", &()).await.expect("it answers");
+    client.subscribe("a:1").await.expect("nobody knows");
+    assert!(!client.is_closed());
+}
+
+#[tokio::test]
+async fn who_watches_nothing_listens_to_nothing() {
+    let endpoint = Endpoint::serve(|asked| {
+        if asked.is("server/discover") {
+            Answer::json(&DISCOVERY.replace("listChanged", "silent"))
+        } else {
+            let acknowledged =
+                r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged"}"#;
+            stream(&[acknowledged]).hanging()
+        }
+    });
+    let endpoint = endpoint.await;
+    let client = connect(&address(&endpoint.url)).await.expect("it connects");
+    client.subscribe("a:1").await.expect("it can");
+    endpoint.was_asked(|it| it.body.contains("a:1")).await;
+    client.unsubscribe("a:1").await.expect("it can");
+    endpoint.were_left(1).await;
+    client.subscribe("a:2").await.expect("it can");
+    let last = endpoint.was_asked(|it| it.body.contains("a:2")).await;
+    assert_eq!(
+        body(&last)["params"]["notifications"],
+        json!({ "resourceSubscriptions": ["a:2"] })
+    );
+}
+
+#[tokio::test]
 async fn std_114_a_program_that_can_not_bear_questions_is_started_anew() {
     let script = format!(
         r#"read -r line; case $line in *'"initialize"'*) ;; *) echo 'not initialized' >&2; exit 7 ;; esac

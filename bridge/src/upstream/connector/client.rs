@@ -4,11 +4,12 @@ use super::{
     Address, Connector, Era, News, Opening, Talk, UpstreamError, greeting,
     link::{Link, Transport},
     listening,
+    news::Bulletin,
     talk::name_of,
     welcome::Welcome,
 };
 use serde::Serialize;
-use serde_json::{json, value::RawValue};
+use serde_json::{Map, Value, json, value::RawValue};
 use std::{
     fmt,
     sync::{
@@ -170,7 +171,7 @@ impl Client {
     }
 
     /// Returns what the server declares that it can do, as it came.
-    pub fn capabilities(&self) -> &serde_json::Map<String, serde_json::Value> {
+    pub fn capabilities(&self) -> &Map<String, Value> {
         &self.0.welcome.capabilities
     }
 
@@ -208,7 +209,7 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    fn bulletin(&self) -> &super::news::Bulletin {
+    fn bulletin(&self) -> &Bulletin {
         self.link.transport.ears().bulletin()
     }
 

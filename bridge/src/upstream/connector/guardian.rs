@@ -28,6 +28,9 @@ sleep 1
 for it in $groups; do kill -s KILL -- "-$it"; done
 "#;
 
+/// What the shell is called in lists of processes.
+const NAME: &str = "clopen-mcp-guardian";
+
 /// Watches over process groups.
 #[derive(Debug, Default)]
 pub(super) struct Guardian(Mutex<State>);
@@ -71,7 +74,7 @@ impl State {
         self.end();
         let mut command = Command::new("/bin/sh");
         command
-            .args(["-c", SCRIPT])
+            .args(["-c", SCRIPT, NAME])
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
             .current_dir("/")

@@ -16,7 +16,8 @@ const AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins
 const ACKNOWLEDGED: Duration = Duration::from_secs(10);
 
 /// A request that is answered when the server tells of nothing more.
-type Stream = Pin<Box<dyn Future<Output = Result<Box<RawValue>, UpstreamError>> + Send>>;
+type Stream = Pin<Box<dyn Future<Output = Ended> + Send>>;
+type Ended = Result<Box<RawValue>, UpstreamError>;
 
 /// Listens as long as the connection lasts. What is to be watched is looked up each time that `renew` says so.
 pub(super) async fn listen(link: Arc<Link>, renew: Arc<Notify>, over: CancellationToken) {
@@ -34,34 +35,30 @@ async fn keep_listening(link: &Arc<Link>, renew: &Notify) {
     let mut wait = AGAIN.0;
     let mut was_deaf = false;
     loop {
+        if bulletin.watched().is_empty() {
+            renew.notified().await;
+            continue;
+        }
         let start = Instant::now();
         let mut stream = open(link);
-        if acknowledged(bulletin, &mut stream).await && was_deaf {
-            // What changed in between, nobody has told.
-            bulletin.tell_of_gap();
-        }
-        let ended = loop {
-            tokio::select! {
-                ended = &mut stream => break ended,
-                () = renew.notified() => {
-                    // The old one goes on until the new one tells, so that nothing is missed.
-                    let mut new = open(link);
-                    tokio::select! {
-                        _ = acknowledged(bulletin, &mut new) => {}
-                        _ = &mut stream => {}
-                    }
-                    stream = new;
-                }
+        let mut ended = acknowledged(bulletin, &mut stream).await;
+        if ended.is_none() {
+            if was_deaf {
+                // What changed in between, nobody has told.
+                bulletin.tell_of_gap();
             }
-        };
-        if let Err(UpstreamError::Refused {
-            code: METHOD_NOT_FOUND,
-            ..
-        }) = ended
-        {
-            return;
+            ended = follow(link, renew, stream).await;
         }
-        was_deaf = true;
+        was_deaf = ended.is_some();
+        match ended {
+            // There is nothing to hear any more.
+            None => continue,
+            Some(Err(UpstreamError::Refused {
+                code: METHOD_NOT_FOUND,
+                ..
+            })) => return,
+            Some(_) => {}
+        }
         wait = if start.elapsed() > AGAIN.1 {
             AGAIN.0
         } else {
@@ -75,6 +72,32 @@ async fn keep_listening(link: &Arc<Link>, renew: &Notify) {
     }
 }
 
+/// Hears a stream to its end, or to where nothing is watched any more. Where something else is to be watched, another
+/// stream takes its place.
+async fn follow(link: &Arc<Link>, renew: &Notify, mut stream: Stream) -> Option<Ended> {
+    let bulletin = link.transport.ears().bulletin();
+    loop {
+        tokio::select! {
+            ended = &mut stream => return Some(ended),
+            () = renew.notified() => {
+                if bulletin.watched().is_empty() {
+                    return None;
+                }
+                // The old one goes on until the new one tells, so that nothing is missed.
+                let mut new = open(link);
+                let ended = tokio::select! {
+                    ended = acknowledged(bulletin, &mut new) => ended,
+                    _ = &mut stream => None,
+                };
+                if ended.is_some() {
+                    return ended;
+                }
+                stream = new;
+            }
+        }
+    }
+}
+
 fn open(link: &Arc<Link>) -> Stream {
     let link = link.clone();
     Box::pin(async move {
@@ -84,11 +107,12 @@ fn open(link: &Arc<Link>) -> Stream {
     })
 }
 
-/// Waits until the server tells of what was wanted, and says whether it may be so: sloppy servers don't say it.
-async fn acknowledged(bulletin: &Bulletin, stream: &mut Stream) -> bool {
+/// Waits until the server tells of what was wanted, or might: sloppy ones don't say so. Returns how the stream ended, if
+/// it did.
+async fn acknowledged(bulletin: &Bulletin, stream: &mut Stream) -> Option<Ended> {
     tokio::select! {
-        _ = stream => false,
-        _ = timeout(ACKNOWLEDGED, bulletin.acknowledged()) => true,
+        ended = stream => Some(ended),
+        _ = timeout(ACKNOWLEDGED, bulletin.acknowledged()) => None,
     }
 }
 

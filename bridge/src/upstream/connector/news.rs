@@ -106,3 +106,36 @@ impl Bulletin {
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt as _;
+
+    #[test]
+    fn much_is_not_kept() {
+        let bulletin = Bulletin::default();
+        for n in 0..2 * MOST {
+            bulletin.tell(News::Updated(n.to_string()));
+        }
+        bulletin.tell(News::Updated("x".repeat(LONGEST_URI + 1)));
+        bulletin.tell(News::Tools);
+        let told = std::iter::from_fn(|| bulletin.next().now_or_never());
+        let told: Vec<News> = told.collect();
+        assert_eq!(told.len(), MOST + 1);
+        assert_eq!(told.last(), Some(&News::Tools));
+    }
+
+    #[test]
+    fn a_gap_is_news_of_what_is_watched() {
+        let bulletin = Bulletin::default();
+        let resource = News::Updated("a:1".to_owned());
+        assert!(bulletin.watch(resource.clone()) && !bulletin.watch(resource.clone()));
+        bulletin.watch(News::Prompts);
+        bulletin.tell_of_gap();
+        bulletin.tell(News::Prompts);
+        assert!(bulletin.unwatch(&resource) && !bulletin.unwatch(&resource));
+        let told = std::iter::from_fn(|| bulletin.next().now_or_never());
+        assert_eq!(told.collect::<Vec<_>>(), [resource, News::Prompts]);
+    }
+}
