@@ -140,10 +140,10 @@ impl Names {
 
     /// Returns the entry that any engine's spelling means; `None` if it means none, an error if it means several.
     ///
-    /// Known are the full name, the listed name, the bare name and the last two behind the name of their server, each
-    /// alone or behind the namespace in every engine's form (`mcp__clopen-mcp__x`, `clopen-mcp_x`, `clopen-mcp-x`, …). Letters count
-    /// as written; what is no letter and no digit separates. What an engine makes of a listed name means that one, and
-    /// nothing is ever guessed.
+    /// Known are the full name, the listed name, the bare name, and the last two behind the name of their server, each
+    /// alone or behind the namespace in every engine's form (`mcp__clopen-mcp__x`, `clopen-mcp_x`, `clopen-mcp-x`, …).
+    /// Letters count as written; what is no letter and no digit separates. What an engine makes of a listed name means
+    /// that one, and nothing is ever guessed.
     pub fn resolve(&self, spelled: &str) -> Result<Option<usize>, Ambiguous> {
         self.resolve_among(spelled, |_| true)
     }
