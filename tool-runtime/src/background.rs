@@ -101,9 +101,9 @@ impl Dispatcher {
             ..context.clone()
         };
         let caller = context.caller.clone();
-        let (dispatcher, called, sent) = (self.clone(), name.to_owned(), arguments.to_owned());
+        let (dispatcher, tool, sent) = (self.clone(), name.to_owned(), arguments.to_owned());
         let mut running: JoinHandle<Result<Output, CallError>> =
-            spawn(async move { dispatcher.call(&called, &sent, &context).await });
+            spawn(async move { dispatcher.call(&tool, &sent, &context).await });
         if let Ok(ended) = timeout_at(deadline, &mut running).await {
             return joined(name, ended);
         }

@@ -39,7 +39,8 @@ pub enum ChoiceError {
     },
 }
 
-/// Chooses: first what runs without anything further being said, then addresses before packages of npm, `PyPI` and images.
+/// Chooses: first what runs without anything further being said, then addresses before packages of npm, `PyPI` and images;
+/// HTTP+SSE comes last.
 /// `wanted` is a kind, a package or an address.
 pub fn choose<'w>(
     ways: &'w [Way],
@@ -68,7 +69,13 @@ pub fn choose<'w>(
             Kind::Oci | Kind::Other(_) => 3,
         };
         // What was said is meant for one that asks for it.
-        (!recipe.knows(values), needs_more(way, recipe), kind, *place)
+        (
+            !recipe.knows(values),
+            way.is_old,
+            needs_more(way, recipe),
+            kind,
+            *place,
+        )
     };
     let usable: Vec<_> = usable.collect();
     let Some(&(place, way, recipe)) = usable.iter().min_by_key(|it| rank(it)) else {

@@ -63,6 +63,8 @@ pub struct Way {
     pub recipe: Result<Recipe, String>,
     /// What a person should know of it.
     pub notes: Vec<String>,
+    /// Whether any other way is better: this one is of an old version of the protocol.
+    pub is_old: bool,
 }
 
 /// What is done to have a server, before anything is filled in.
@@ -154,6 +156,7 @@ fn unreadable(what: &str, reason: &str) -> Way {
         shown: what.to_owned(),
         recipe: Err(format!("its description can't be read: {reason}")),
         notes: Vec::new(),
+        is_old: false,
     }
 }
 
@@ -171,6 +174,7 @@ fn of_package(package: &Package) -> Way {
         recipe: recipe_of_package(package, &kind),
         kind,
         notes,
+        is_old: false,
     }
 }
 
@@ -274,23 +278,26 @@ fn part(argument: &Argument, is_before: bool, inputs: &mut Inputs) -> Result<Par
 }
 
 fn of_remote(remote: &Remote) -> Way {
+    let is_old = remote.kind == "sse";
     Way {
         kind: Kind::Remote,
         shown: line(&remote.url, 200),
         recipe: recipe_of_remote(remote),
-        notes: Vec::new(),
+        notes: if is_old {
+            vec![
+                "it speaks over HTTP+SSE, which newer versions of the protocol have replaced"
+                    .to_owned(),
+            ]
+        } else {
+            Vec::new()
+        },
+        is_old,
     }
 }
 
 fn recipe_of_remote(remote: &Remote) -> Result<Recipe, String> {
     match &*remote.kind {
-        "streamable-http" | "streamable" | "http" => {}
-        "sse" => {
-            return Err(
-                "it speaks over HTTP+SSE, which newer versions of the protocol have replaced"
-                    .to_owned(),
-            );
-        }
+        "streamable-http" | "streamable" | "http" | "sse" => {}
         other => return Err(format!("it speaks over `{}`", line(other, 40))),
     }
     rules::address(&remote.url)?;

@@ -5,6 +5,7 @@ use crate::{
     app::{self, StartError},
     config::Config,
     engines::{ENGINES, Engine},
+    mcp::DOCTOR,
     secret::Secret,
     skills::{PAGE_SIZE, Skills},
     store::{DatabaseError, Store, Switch, service_token},
@@ -345,7 +346,7 @@ async fn ask(
         "params": { "_meta": {
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientInfo": {
-                "name": "clopen-mcp doctor",
+                "name": DOCTOR,
                 "version": env!("CARGO_PKG_VERSION"),
             },
             "io.modelcontextprotocol/clientCapabilities": {},

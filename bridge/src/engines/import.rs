@@ -100,10 +100,6 @@ fn reached(entry: &Value, variables: &BTreeMap<String, String>) -> Result<Reache
             "not all of its tools are open there (`{restriction}`)"
         ));
     }
-    if entry.get("type").is_some_and(|it| it == "sse") {
-        let reason = "it speaks over HTTP+SSE, which newer versions of the protocol have replaced";
-        return Err(reason.to_owned());
-    }
     let expanded = |text: &str| expand(text, variables);
     if let Some(url) = text_of(entry, &["url", "httpUrl", "serverUrl", "uri"]) {
         return Ok(Reached::Http {

@@ -44,6 +44,7 @@ use rpc::{INTERNAL_ERROR, INVALID_REQUEST, Incoming, Message, RpcError};
 use seal::Seal;
 use serde_json::json;
 use session::Sessions;
+pub(crate) use sightings::DOCTOR;
 use sightings::Sightings;
 use std::{io, sync::Arc, time::Duration};
 use stream::{Accepts, Exchange};

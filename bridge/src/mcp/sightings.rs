@@ -28,6 +28,9 @@ pub(super) struct Sightings {
     noted: Mutex<HashMap<(String, String), i64>>,
 }
 
+/// What the doctor says that it is when it tries an engine's way: no engine was seen then.
+pub(crate) const DOCTOR: &str = "clopen-mcp doctor";
+
 /// What a client says of itself.
 #[derive(Debug, Default)]
 pub(super) struct ClientInfo {
@@ -89,7 +92,9 @@ impl Sightings {
 
     /// Notes that somebody has called, unless that was noted just now. Nobody waits for it.
     pub(super) fn note(&self, caller: &Caller, client: ClientInfo, protocol: &str) {
-        let Some(store) = &self.store else { return };
+        let Some(store) = self.store.as_ref().filter(|_| client.name != DOCTOR) else {
+            return;
+        };
         let engine = match (caller.engine.as_str(), client.name.as_str()) {
             ("", "") => return,
             ("", name) => name.to_owned(),

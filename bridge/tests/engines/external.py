@@ -36,7 +36,8 @@ def main():
     engines = sys.argv[2:] or list(drive.ENGINES)
     wrong = 0
     with real.bridge(sys.argv[1]) as bridge:
-        real.add(bridge, SERVER)
+        with real.registry(bridge):
+            real.add(bridge, SERVER, {})
         bridge.start()
         # The bridge doesn't have this one, as if it had been removed after the engine was connected.
         bridge.run("servers", "add", "gone", "--url", "http://127.0.0.1:1/mcp", "--data", str(bridge.folder / "other"))

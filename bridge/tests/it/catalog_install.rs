@@ -283,28 +283,28 @@ fn what_needs_nothing_further_is_taken_first() {
         &both,
         &[],
         &expect![[r#"
-        it needs nothing further; `--package` takes another: npm, remote
-        uvx y@1.0.0"#]],
+            it needs nothing further; `--package` takes another: npm, https://example.org/sse, https://example.org/mcp
+            uvx y@1.0.0"#]],
     );
     check(
         &both,
         &["X=1"],
         &expect![[r#"
-        it needs nothing further; `--package` takes another: npm, pypi
-        https://example.org/mcp
-        X"#]],
+            it needs nothing further; `--package` takes another: npm, pypi, https://example.org/sse
+            https://example.org/mcp
+            X"#]],
     );
     check(
         &both,
         &["KEY=1"],
         &expect![[r#"
-        it needs nothing further; `--package` takes another: pypi, remote
-        npx -y x@1.0.0
-        KEY"#]],
+            it needs nothing further; `--package` takes another: pypi, https://example.org/sse, https://example.org/mcp
+            npx -y x@1.0.0
+            KEY"#]],
     );
     let (_folder, no_uvx) = programs(&["npx"]);
     expect![[r#"
-        it needs nothing further; `--package` takes another: npm
+        it needs nothing further; `--package` takes another: npm, https://example.org/sse
         https://example.org/mcp
         X"#]]
     .assert_eq(&made(&both, None, &["X=1"], &no_uvx));
@@ -317,7 +317,7 @@ fn what_needs_nothing_further_is_taken_first() {
         `pypi` of it can't be used:
           npm     x 1.0.0
           pypi    y 1.0.0: not here, it needs `uvx`; install uv, https://docs.astral.sh/uv
-          remote  https://example.org/sse: not here, it speaks over HTTP+SSE, which newer versions of the protocol have replaced
+          remote  https://example.org/sse
           remote  https://example.org/mcp"#]].assert_eq(&made(&both, Some("pypi"), &[], &no_uvx));
     expect![[r#"
         as asked for
@@ -343,20 +343,20 @@ fn reg_191_what_cannot_be_used_is_listed_with_the_reason() {
             { "registryType": "npm", "identifier": "x", "version": "1.0.0", "registryBaseUrl": "https://npm.example.org" },
             { "registryType": "npm", "version": "1.0.0" },
         ],
-        "remotes": [{ "type": "sse", "url": "https://example.org/sse" }],
+        "remotes": [{ "type": "websocket", "url": "https://example.org/ws" }],
     });
     check(
         &all,
         &[],
         &expect![[r#"
-        nothing of it can be used here:
-          on_device x: not here, packages of `on_device` are not started here
-          nuget   x 1.0.0: not here, packages of `nuget` are not started here
-          cargo   x 1.0.0: not here, packages of `cargo` are not started here
-          npm     x 1.0.0: not here, it would serve over `streamable-http` at an address of its own; only programs on standard input and output are started here
-          npm     x 1.0.0: not here, it is of the registry `https://npm.example.org`, and would be fetched from another one here
-          unreadable a package: not here, its description can't be read: missing field `identifier`
-          remote  https://example.org/sse: not here, it speaks over HTTP+SSE, which newer versions of the protocol have replaced"#]],
+            nothing of it can be used here:
+              on_device x: not here, packages of `on_device` are not started here
+              nuget   x 1.0.0: not here, packages of `nuget` are not started here
+              cargo   x 1.0.0: not here, packages of `cargo` are not started here
+              npm     x 1.0.0: not here, it would serve over `streamable-http` at an address of its own; only programs on standard input and output are started here
+              npm     x 1.0.0: not here, it is of the registry `https://npm.example.org`, and would be fetched from another one here
+              unreadable a package: not here, its description can't be read: missing field `identifier`
+              remote  https://example.org/ws: not here, it speaks over `websocket`"#]],
     );
     let mut usable = all;
     let packages = usable["packages"].as_array_mut().unwrap();

@@ -80,7 +80,7 @@ async fn of_cline() {
     shows("cline", ".cline/data/settings/cline_mcp_settings.json", CLINE, expect![[r#"
         ~/.cline/data/settings/cline_mcp_settings.json:
           nested               node server.js
-          old                  left as it is: it speaks over HTTP+SSE, which newer versions of the protocol have replaced
+          old                  http://127.0.0.1:1
         nothing is changed; with `--yes` these are taken over, and with `--remove` also taken out of the configuration of Cline
     "#]]).await;
 }

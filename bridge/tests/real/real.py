@@ -1,5 +1,5 @@
 """What run.py and lists.py share: a bridge in an empty home folder, the real servers, and clients that look at servers."""
-import contextlib, importlib.util, json, os, pathlib, re, secrets, signal, subprocess, tempfile, threading, time
+import contextlib, importlib.util, json, os, pathlib, re, secrets, signal, subprocess, sys, tempfile, threading, time
 
 HERE = pathlib.Path(__file__).resolve().parent
 CLIENTS = HERE.parents[2] / "examples/conformance/clients"
@@ -30,10 +30,25 @@ def commands_that_fetch():
             yield ["uvx", "--from", f"{identifier}=={version}", "python", "-V"]
 
 
-def add(bridge, name, arguments=(), environment={}):
-    """Adds a server of records.json, with arguments and variables of its own; returns what that prints."""
-    variables = [f"--env={variable}={value}" for variable, value in environment.items()]
-    return bridge.run("servers", "add", name, *variables, "--", *command(name, arguments))
+def add(bridge, name, inputs):
+    """Installs a server of the registry, with what it wants to know; returns what that prints."""
+    given = [f"--set={key}={value}" for key, value in inputs.items()]
+    return bridge.run("servers", "add", f"io.modelcontextprotocol/{name}", *given, "--yes")
+
+
+@contextlib.contextmanager
+def registry(bridge):
+    """Serves records.json as the only registry that a bridge knows."""
+    command = [sys.executable, HERE / "serve.py", HERE / "records.json", "0"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        port = server.stdout.readline().strip()
+        (bridge.folder / "clopen-mcp.toml").write_text(f'[registries.official]\nurl = "http://127.0.0.1:{port}"\n')
+        yield bridge.run("servers", "sync")
+    finally:
+        server.terminate()
+        server.wait(timeout=10)
+        server.stdout.close()
 
 
 def command(name, arguments=()):

@@ -29,24 +29,24 @@ def prepare(folder):
     subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", "the first"], check=True)
     entity = {"name": "Ada", "entityType": "person", "observations": ["writes programs"]}
     return {
-        "everything": ([], {}, [
+        "everything": ({}, [
             ("echo", {"message": "hello"}, "^Echo: hello$"),
             ("get-sum", {"a": 2, "b": 3}, r"\b5\b"),
             ("get-structured-content", {"location": "New York"}, "temperature"),
         ]),
-        "filesystem": ([files], {}, [
+        "filesystem": ({"allowed_dir": files}, [
             ("read_text_file", {"path": str(files / "poem.txt")}, "^roses\nviolets\n$"),
             ("list_directory", {"path": str(files)}, r"\[FILE\] poem.txt"),
             ("read_text_file", {"path": "/etc/hostname"}, "denied"),
         ]),
-        "memory": ([], {"MEMORY_FILE_PATH": folder / "memory.jsonl"}, [
+        "memory": ({"MEMORY_FILE_PATH": folder / "memory.jsonl"}, [
             ("create_entities", {"entities": [entity]}, r"Ada|\[\]"),
             ("read_graph", {}, "writes programs"),
         ]),
-        "time": (["--local-timezone", "UTC"], {}, [
+        "time": ({}, [
             ("convert_time", {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}, r"21:00"),
         ]),
-        "git": (["--repository", repository], {}, [
+        "git": ({"--repository": repository}, [
             ("git_log", {"repo_path": str(repository)}, "the first"),
             ("git_status", {"repo_path": str(repository)}, "clean|nothing to commit"),
         ]),
@@ -55,14 +55,18 @@ def prepare(folder):
 
 def calls(servers):
     """All calls at the merged endpoint, with what each must match."""
-    return [call for _, _, calls in servers.values() for call in calls]
+    return [call for _, calls in servers.values() for call in calls]
 
 
 def check_lists(client, bridge, servers):
     """A client that starts each server itself sees no tool that the bridge doesn't have."""
     def directly(name):
-        program, *arguments = real.command(name, servers[name][0])
-        environment = bridge.environment | {name: str(value) for name, value in servers[name][1].items()}
+        inputs = servers[name][0]
+        variables = {key: str(value) for key, value in inputs.items() if key.isupper()}
+        flags = [it for key, value in inputs.items() if key.startswith("--") for it in (key, value)]
+        others = [value for key, value in inputs.items() if not key.startswith("--") and not key.isupper()]
+        program, *arguments = real.command(name, flags + others)
+        environment = bridge.environment | variables
         return {"name": name, "command": {"command": program, "args": arguments, "env": environment}}
 
     direct = real.look(client, real.SESSIONS, [directly(name) for name in servers])
@@ -80,12 +84,12 @@ def check(client, version, bridge, servers):
     """A client sees each server alone, and all together."""
     jobs = [
         {"name": name, "url": f"{bridge.url}/ext/{name}", "calls": [it[:2] for it in calls]}
-        for name, (_, _, calls) in servers.items()
+        for name, (_, calls) in servers.items()
     ]
     jobs.append({"name": "all", "url": bridge.url, "calls": [it[:2] for it in calls(servers)]})
     seen = real.look(client, version, jobs, bridge.token)
     alone = []
-    for name, (_, _, wanted) in [*servers.items(), ("all", ([], {}, calls(servers)))]:
+    for name, (_, wanted) in [*servers.items(), ("all", ({}, calls(servers)))]:
         where = f"{client.name} {version}: {name}"
         if isinstance(seen[name], str):
             told(where, False, seen=seen[name])
@@ -105,7 +109,7 @@ def check_ends(client, bridge, servers):
     bridge.start()
     jobs = [
         {"name": name, "url": f"{bridge.url}/ext/{name}", "calls": [it[:2] for it in calls[:1]]}
-        for name, (_, _, calls) in servers.items()
+        for name, (_, calls) in servers.items()
     ]
     real.look(client, real.STATELESS, jobs, bridge.token)
     started = bridge.servers()
@@ -123,9 +127,11 @@ def main():
     began = time.monotonic()
     with real.bridge(sys.argv[1]) as bridge:
         servers = prepare(bridge.folder)
-        for name, (arguments, environment, _) in servers.items():
-            said = real.add(bridge, name, arguments, environment)
-            told(f"add {name}", re.search(rf"`{name}` is there, with [1-9][0-9]* tools", said), said=said)
+        with real.registry(bridge) as synced:
+            told("sync", "servers" in synced, said=synced)
+            for name, (inputs, _) in servers.items():
+                said = real.add(bridge, name, inputs)
+                told(f"add {name}", re.search(rf"`{name}` is there, with [1-9][0-9]* tools", said), said=said)
         bridge.start()
         clients = real.clients("mcp", "typescript2")
         check_lists(clients[0], bridge, servers)

@@ -34,7 +34,7 @@ use tokio::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// What a program finds in its environment besides what is declared for it, if the bridge itself has it.
-const HARMLESS: [&str; 24] = [
+const HARMLESS: &[&str] = &[
     "HOME",
     "LANG",
     "LANGUAGE",
@@ -50,6 +50,20 @@ const HARMLESS: [&str; 24] = [
     "XDG_DATA_HOME",
     "XDG_RUNTIME_DIR",
     "XDG_STATE_HOME",
+    // Without these, `npx` and `uvx` reach no network where it is behind a proxy or a mirror.
+    "ALL_PROXY",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "NO_PROXY",
+    "NODE_EXTRA_CA_CERTS",
+    "REQUESTS_CA_BUNDLE",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "UV_CACHE_DIR",
+    "UV_DEFAULT_INDEX",
+    "UV_INDEX_URL",
+    "npm_config_cache",
+    "npm_config_registry",
     // Without these, hardly a program runs on Windows.
     "APPDATA",
     "COMSPEC",
