@@ -167,6 +167,21 @@ pub(crate) fn registry(
     catalog::Client::new(name, &registry.url, token, &tls(), patience)
 }
 
+/// Makes the clients of where packages are fetched from: of npm, what `npx` will use too.
+pub(crate) fn indexes(
+    variables: &BTreeMap<String, String>,
+) -> Result<catalog::Indexes, catalog::RegistryError> {
+    let npm = ["npm_config_registry", "NPM_CONFIG_REGISTRY"];
+    let npm = npm.iter().find_map(|it| variables.get(*it));
+    let npm = npm.map_or("https://registry.npmjs.org", String::as_str);
+    let client =
+        |name, url| catalog::Client::new(name, url, None, &tls(), catalog::Patience::SHORT);
+    Ok(catalog::Indexes {
+        npm: client("npm", npm)?,
+        pypi: client("PyPI", "https://pypi.org")?,
+    })
+}
+
 pub(crate) async fn dispatcher_with(
     config: &Config,
     variables: &BTreeMap<String, String>,

@@ -13,7 +13,7 @@ use reqwest::{
 };
 use rustls::ClientConfig;
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 use std::{error::Error as StdError, net::IpAddr, time::Duration};
 use thiserror::Error;
 
@@ -294,6 +294,32 @@ impl Client {
         entry.map(Some)
     }
 
+    /// Asks for a document below its address. `None` if there is none.
+    pub(super) async fn json(&self, path: &[&str]) -> Result<Option<Value>, RegistryError> {
+        let url = self.below(path)?;
+        match self.get(&url).await {
+            Err(RegistryError::Status { status, .. }) if status == StatusCode::NOT_FOUND => {
+                Ok(None)
+            }
+            body => serde_json::from_slice(&body?)
+                .map(Some)
+                .map_err(|error| self.unreadable(&error)),
+        }
+    }
+
+    /// Puts the parts of a path behind its address.
+    fn below(&self, path: &[&str]) -> Result<Url, RegistryError> {
+        let path = path.iter().fold(String::new(), |path, it| {
+            path + "/" + &utf8_percent_encode(it, IN_PATH).to_string()
+        });
+        // Setting a path would encode it once more.
+        let mut url = self.url.clone();
+        url.set_query(None);
+        url.set_fragment(None);
+        let text = format!("{}{path}", url.as_str().trim_end_matches('/'));
+        Url::parse(&text).map_err(|error| self.unreadable(&error))
+    }
+
     fn is_document(&self) -> bool {
         let path = self.url.path().to_ascii_lowercase();
         path.rsplit_once('.')
@@ -306,19 +332,8 @@ impl Client {
         path: &[&str],
         query: &[(&str, &str)],
     ) -> Result<Option<Vec<u8>>, RegistryError> {
-        let path = path.iter().fold(String::new(), |path, it| {
-            path + "/" + &utf8_percent_encode(it, IN_PATH).to_string()
-        });
-        let base = self.url.path().trim_end_matches('/');
         for api in APIS {
-            let mut url = self.url.clone();
-            url.set_path("");
-            // Setting a path would encode it once more.
-            let text = format!(
-                "{}{base}/{api}/servers{path}",
-                url.as_str().trim_end_matches('/')
-            );
-            let mut url = Url::parse(&text).map_err(|error| self.unreadable(&error))?;
+            let mut url = self.below(&[&[api, "servers"], path].concat())?;
             if !query.is_empty() {
                 url.query_pairs_mut().extend_pairs(query);
             }

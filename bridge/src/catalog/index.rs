@@ -1,17 +1,16 @@
 //! Finds servers by words: all of them stand in memory, with the words of each.
 //!
-//! A list of servers per word, and words in order, so that the beginning of a word finds it too. Searching 50,000 servers
-//! takes less than a database takes to plan the same.
+//! Words stand in order, so that the beginning of a word finds it too. Each search looks at all servers, which takes less
+//! than a database takes to find its way.
 
 use super::{
-    known::{self, SignIn, WELL_KNOWN},
+    known::{Note, SignIn, WELL_KNOWN, known},
     sync::listed,
 };
 use crate::store::CatalogServer;
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
-    ops::Bound::{Included, Unbounded},
+    collections::{BTreeSet, HashMap, HashSet},
 };
 
 /// What a word counts that stands in the last part of a name or in the title, in the rest of the name, in the
@@ -26,11 +25,14 @@ const WHOLE: u16 = 3;
 /// How many words of a query count.
 const MOST_WORDS: usize = 16;
 
-/// All servers that can be found.
+/// All servers that can be found, by name.
 #[derive(Debug, Default)]
 pub struct Index {
     servers: Vec<Found>,
-    words: BTreeMap<Box<str>, Vec<Place>>,
+    /// All words in order, and where the places of each begin.
+    words: Vec<(Box<str>, usize)>,
+    /// The places of all words, one after another, so that words that begin alike have theirs in one piece.
+    places: Vec<Place>,
     /// By name, last part of the name and title, without signs and in small letters.
     called: HashMap<Box<str>, Vec<u32>>,
 }
@@ -71,37 +73,37 @@ impl Index {
     /// Puts the servers of registries together with the well-known ones. Where both have a server, the registry's word on
     /// it counts, but how one signs in is known better.
     pub fn new(servers: Vec<CatalogServer>) -> Self {
-        let mut index = Self::default();
-        let mut there = HashSet::new();
-        let notes: HashMap<&str, &known::Note> = known::known()
+        let notes: HashMap<&str, &Note> = known()
             .iter()
             .map(|(it, note)| (&*it.record.name, note))
             .collect();
+        let there: HashSet<&str> = servers.iter().map(|it| &*it.name).collect();
+        let missing = known().iter().map(|it| &it.0);
+        let missing: Vec<CatalogServer> = missing
+            .filter(|it| !there.contains(&*it.record.name))
+            .map(|it| listed(WELL_KNOWN, it.clone()))
+            .collect();
+        let mut all: Vec<CatalogServer> = servers.into_iter().chain(missing).collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut index = Self::default();
         let mut words = HashMap::new();
-        for mut server in servers {
+        for server in all {
             let note = notes.get(&*server.name).copied();
-            if let Some(note) = note {
-                server.needs_key |= note.auth != SignIn::None;
-                there.insert(server.name.clone());
-            }
             index.add(server, note, &mut words);
         }
-        for (entry, note) in known::known() {
-            if !there.contains(&entry.record.name) {
-                let mut server = listed(WELL_KNOWN, entry.clone());
-                server.needs_key |= note.auth != SignIn::None;
-                server.record = String::new();
-                index.add(server, Some(note), &mut words);
-            }
+        let mut words: Vec<(Box<str>, Vec<Place>)> = words.into_iter().collect();
+        words.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        for (word, places) in words {
+            index.words.push((word, index.places.len()));
+            index.places.extend(places);
         }
-        index.words = words.into_iter().collect();
         index
     }
 
     fn add(
         &mut self,
-        server: CatalogServer,
-        note: Option<&known::Note>,
+        mut server: CatalogServer,
+        note: Option<&Note>,
         all: &mut HashMap<Box<str>, Vec<Place>>,
     ) {
         let id = u32::try_from(self.servers.len()).expect("there are fewer servers than that");
@@ -111,19 +113,20 @@ impl Index {
             self.called.entry(called.into()).or_default().push(id);
         }
         let mut words: HashMap<String, u16> = HashMap::new();
-        let mut note_words = |text: &str, weight: u16| {
+        let mut take = |text: &str, weight: u16| {
             for word in words_of(text) {
                 let known = words.entry(word).or_default();
                 *known = weight.max(*known);
             }
         };
-        note_words(name, IN_NAME);
-        note_words(&server.title, IN_NAME);
-        note_words(space, IN_SPACE);
-        note_words(&server.description, IN_DESCRIPTION);
+        take(name, IN_NAME);
+        take(&server.title, IN_NAME);
+        take(space, IN_SPACE);
+        take(&server.description, IN_DESCRIPTION);
         if let Some(note) = note {
-            note_words(&note.service, IN_NAME);
-            note.aliases.iter().for_each(|it| note_words(it, IN_NAME));
+            take(&note.service, IN_NAME);
+            note.aliases.iter().for_each(|it| take(it, IN_NAME));
+            server.needs_key |= note.auth != SignIn::None;
         }
         for (word, weight) in words {
             let place = Place { server: id, weight };
@@ -132,6 +135,7 @@ impl Index {
                 None => drop(all.insert(word.into(), vec![place])),
             }
         }
+        server.record = String::new();
         self.servers.push(Found {
             server,
             is_known: note.is_some(),
@@ -157,27 +161,37 @@ impl Index {
         if most == 0 && !words.is_empty() {
             return Vec::new();
         }
-        let mut found: Vec<_> = scores
-            .iter()
-            .zip(&self.servers)
-            .filter(|(score, it)| score.words == most && filter.takes(&it.server))
-            .map(|(score, it)| {
-                let rank = Reverse((
-                    score.is_called,
-                    it.server.status != "deprecated",
-                    it.is_known,
-                    score.weight,
-                ));
-                ((rank, &*it.server.name), it)
+        let fitting = scores.iter().zip(&self.servers).enumerate();
+        let mut found: Vec<_> = fitting
+            .filter(|(_, (score, it))| score.words == most && filter.takes(&it.server))
+            .map(|(place, (score, it))| {
+                let is_kept_up = it.server.status != "deprecated";
+                // Servers stand by name, so their places decide between those that fit as well.
+                let rank = (score.is_called, is_kept_up, it.is_known, score.weight);
+                (Reverse(rank), place)
             })
             .collect();
         // Only the first few need to be in order.
         if found.len() > limit && limit > 0 {
-            found.select_nth_unstable_by(limit - 1, |a, b| a.0.cmp(&b.0));
+            found.select_nth_unstable(limit - 1);
         }
         found.truncate(limit);
-        found.sort_by(|a, b| a.0.cmp(&b.0));
-        found.into_iter().map(|(_, it)| it).collect()
+        found.sort_unstable();
+        let found = found.into_iter();
+        found.map(|(_, place)| &self.servers[place]).collect()
+    }
+
+    /// The places of a word, and those of the words that begin with it.
+    fn places(&self, word: &str) -> (&[Place], &[Place]) {
+        let first = self.words.partition_point(|it| &*it.0 < word);
+        let alike = self.words[first..].partition_point(|it| it.0.starts_with(word));
+        let is_whole = self.words.get(first).is_some_and(|it| &*it.0 == word);
+        let begin = |word: usize| self.words.get(word).map_or(self.places.len(), |it| it.1);
+        let whole = first + usize::from(is_whole);
+        (
+            &self.places[begin(first)..begin(whole)],
+            &self.places[begin(whole)..begin(first + alike)],
+        )
     }
 
     fn scores(&self, words: &[String]) -> Vec<Score> {
@@ -185,15 +199,11 @@ impl Index {
         let mut best = vec![0_u16; self.servers.len()];
         for word in words {
             best.fill(0);
-            for (found, places) in self.words.range::<str, _>((Included(&**word), Unbounded)) {
-                let is_whole = found.len() == word.len();
-                if !found.starts_with(&**word) {
-                    break;
-                }
-                for Place { server, weight } in places {
-                    let weight = if is_whole { weight * WHOLE } else { *weight };
-                    let best = &mut best[index(*server)];
-                    *best = weight.max(*best);
+            let (whole, alike) = self.places(word);
+            for (places, times) in [(whole, WHOLE), (alike, 1)] {
+                for place in places {
+                    let best = &mut best[index(place.server)];
+                    *best = (place.weight * times).max(*best);
                 }
             }
             for (score, best) in scores.iter_mut().zip(&best) {

@@ -153,6 +153,20 @@ fn exact(version: &str, is_exact: fn(&str) -> bool) -> Result<&str, String> {
     ))
 }
 
+/// Says whether a version means one package and no other.
+pub(super) fn is_exact(kind: &Kind, version: &str) -> bool {
+    match kind {
+        Kind::Npm => is_npm_version(version),
+        _ => is_plain_version(version),
+    }
+}
+
+/// Says whether it is a word such as `next`, which npm has a version for, or nothing.
+pub(super) fn is_tag_of_npm(version: &str) -> bool {
+    let is_word = |it: u8| it.is_ascii_lowercase() || it == b'-';
+    !version.starts_with('-') && version != "x" && version.bytes().all(is_word)
+}
+
 /// To npm, anything but three numbers and what follows them is a range.
 fn is_npm_version(version: &str) -> bool {
     let numbers = version.split(['-', '+']).next().unwrap_or_default();

@@ -25,7 +25,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    fn of(package: &Package) -> Self {
+    pub(super) fn of(package: &Package) -> Self {
         match &*package.registry_type {
             "npm" => Self::Npm,
             "pypi" => Self::Pypi,

@@ -41,6 +41,8 @@ pub struct Origin {
     pub way: usize,
     /// What was said for its inputs.
     pub inputs: BTreeMap<String, Vec<Secret>>,
+    /// What its program is given besides, that the record doesn't ask for.
+    pub environment: BTreeMap<String, Secret>,
 }
 
 /// Why an entry can't be kept or used.
@@ -93,6 +95,7 @@ struct WrittenOrigin {
     record: String,
     way: usize,
     inputs: BTreeMap<String, Vec<String>>,
+    environment: BTreeMap<String, String>,
 }
 
 impl Entry {
@@ -189,28 +192,30 @@ impl From<WrittenAddress> for Address {
 
 impl From<Origin> for WrittenOrigin {
     fn from(origin: Origin) -> Self {
-        let exposed = |it: Vec<Secret>| it.iter().map(|it| it.expose().to_owned()).collect();
+        let texts = |it: Vec<Secret>| it.iter().map(|it| it.expose().to_owned()).collect();
         Self {
             registry: origin.registry,
             name: origin.name,
             version: origin.version,
             record: origin.record,
             way: origin.way,
-            inputs: each(origin.inputs, exposed),
+            inputs: each(origin.inputs, texts),
+            environment: exposed(origin.environment),
         }
     }
 }
 
 impl From<WrittenOrigin> for Origin {
     fn from(written: WrittenOrigin) -> Self {
-        let secret = |it: Vec<String>| it.into_iter().map(Secret::new).collect();
+        let secrets = |it: Vec<String>| it.into_iter().map(Secret::new).collect();
         Self {
             registry: written.registry,
             name: written.name,
             version: written.version,
             record: written.record,
             way: written.way,
-            inputs: each(written.inputs, secret),
+            inputs: each(written.inputs, secrets),
+            environment: secret(written.environment),
         }
     }
 }

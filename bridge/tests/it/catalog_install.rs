@@ -1,11 +1,15 @@
 //! What is started or reached for a server of a registry, and what is refused.
 
+use crate::{
+    catalog_sync::client_of,
+    endpoint::{Answer, Endpoint},
+};
 use clopen_mcp::{
-    catalog::{Programs, Record, Values, choose, ways},
+    catalog::{Entry, Indexes, Programs, Record, Values, choose, needs_pin, pin, ways},
     secret::Secret,
 };
 use expect_test::{Expect, expect};
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 use std::{fs, path::absolute};
 use tempfile::TempDir;
 
@@ -413,6 +417,54 @@ fn reg_192_a_version_is_exact() {
         nothing of it can be used here:
           npm     @example/x latest: not here, its version `latest` is not an exact one, and so nobody knows what would be started"#]],
     );
+}
+
+/// An exact version takes the place of a tag or of nothing; a range stays, and is refused.
+#[tokio::test]
+async fn reg_192_a_version_that_is_meant_is_asked_for() {
+    let npm = Endpoint::serve(|asked| match &*asked.path {
+        "/%40example%2Fx/latest" => Answer::json(r#"{"version":"1.2.3"}"#),
+        "/%40example%2Fx/next" => Answer::json(r#"{"version":"2.0.0-beta.1"}"#),
+        _ => Answer::new("404 Not Found", &[], ""),
+    })
+    .await;
+    let pypi = Endpoint::serve(|asked| match &*asked.path {
+        "/pypi/mcp-x/json" => Answer::json(r#"{"info":{"version":"7.1"}}"#),
+        _ => Answer::new("404 Not Found", &[], ""),
+    })
+    .await;
+    let indexes = Indexes {
+        npm: client_of(npm.url.trim_end_matches("/mcp"), None),
+        pypi: client_of(pypi.url.trim_end_matches("/mcp"), None),
+    };
+    let package = |kind: &str, identifier: &str, version: Value| json!({ "registryType": kind, "identifier": identifier, "version": version });
+    let server = json!({ "name": "a/b", "version": "1.0.0", "packages": [
+        package("npm", "@example/x", json!("latest")),
+        package("npm", "@example/x", json!("next")),
+        package("npm", "@example/x", json!("^1.0.0")),
+        package("npm", "@example/other", json!("latest")),
+        package("pypi", "mcp-x", json!(null)),
+        package("npm", "--evil", json!("latest")),
+        package("npm", "@example/x", json!("1.0.0")),
+    ]});
+    let raw = RawValue::from_string(server.to_string()).unwrap();
+    let mut entry = Entry::read(&raw).unwrap();
+    assert!(needs_pin(&entry.record));
+    pin(&mut entry, &indexes).await.unwrap();
+    let versions = entry.record.packages.iter().flatten();
+    let versions: Vec<&str> = versions.map(|it| &*it.version).collect();
+    let expected = [
+        "1.2.3",
+        "2.0.0-beta.1",
+        "^1.0.0",
+        "latest",
+        "7.1",
+        "latest",
+        "1.0.0",
+    ];
+    assert_eq!(versions, expected);
+    assert_eq!(Record::read(&entry.raw).unwrap().packages.len(), 7);
+    assert_eq!(npm.asked().len(), 3);
 }
 
 #[test]

@@ -96,7 +96,7 @@ impl Place {
     }
 }
 
-fn client_of(url: &str, token: Option<&str>) -> Client {
+pub(crate) fn client_of(url: &str, token: Option<&str>) -> Client {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

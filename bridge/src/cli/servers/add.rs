@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     app,
-    catalog::{Choice, Plan, SignIn, Status, choose, ways},
+    catalog::{Choice, Plan, SignIn, Status, Word, choose, needs_pin, pin, ways},
     cli::{Failure, in_full, print, print_json},
     config::Config,
     secret::Secret,
@@ -31,12 +31,7 @@ pub(in crate::cli) struct Add {
     #[arg(long = "header", value_name = "NAME: VALUE", requires = "url")]
     headers: Vec<String>,
     /// A variable that its program is given
-    #[arg(
-        long = "env",
-        value_name = "NAME=VALUE",
-        conflicts_with = "url",
-        requires = "command"
-    )]
+    #[arg(long = "env", value_name = "NAME=VALUE", conflicts_with = "url")]
     environment: Vec<String>,
     #[command(flatten)]
     of_registry: OfRegistry,
@@ -122,7 +117,7 @@ impl Add {
     ) -> Result<(), Failure> {
         let said = &self.of_registry;
         let (version, registry) = (said.version.as_deref(), said.registry.as_deref());
-        let found = found::find(&self.name, version, registry, config, store).await?;
+        let mut found = found::find(&self.name, version, registry, config, store).await?;
         if found.entry.status == Status::Deleted {
             return Err(format!("`{}` was taken out of its registry", self.name).into());
         }
@@ -134,6 +129,11 @@ impl Add {
         };
         is_free(&called, names, "; say another name with `--as`")?;
         let programs = programs(variables);
+        if needs_pin(found.record())
+            && let Err(error) = pin(&mut found.entry, &app::indexes(variables)?).await
+        {
+            eprintln!("warning: {}", in_full(&error));
+        }
         let ways = ways(found.record());
         let mut values = inputs::values(&said.set)?;
         let signs_in = found.note().is_some_and(|it| it.auth != SignIn::None);
@@ -171,6 +171,7 @@ impl Add {
             record: found.entry.raw.clone(),
             way: choice.place,
             inputs: values,
+            environment: pairs(&self.environment, '=', "--env NAME=VALUE")?,
         };
         keep(&entry(&called, origin, plan), config, store).await?;
         shown["added"] = json!(true);
@@ -265,7 +266,7 @@ fn planned(called: &str, found: &Found, choice: &Choice<'_>, plan: &Plan) -> Val
 
 /// Makes an external server of what a registry says.
 pub(super) fn entry(called: &str, origin: Origin, plan: Plan) -> Entry {
-    let given = |it: BTreeMap<String, crate::catalog::Word>| {
+    let given = |it: BTreeMap<String, Word>| -> BTreeMap<String, Secret> {
         it.into_iter().map(|(name, it)| (name, it.text)).collect()
     };
     Entry {
@@ -278,10 +279,12 @@ pub(super) fn entry(called: &str, origin: Origin, plan: Plan) -> Entry {
                 environment,
             } => {
                 let arguments = arguments.iter().map(|it| it.text.expose().to_owned());
+                let mut environment = given(environment);
+                environment.extend(origin.environment.clone());
                 Address::Command {
                     program,
                     arguments: arguments.collect(),
-                    environment: given(environment),
+                    environment,
                     folder: None,
                 }
             }

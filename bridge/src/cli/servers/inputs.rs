@@ -36,8 +36,15 @@ pub(super) fn ask(recipe: &Recipe, values: &mut Values) -> Result<(), Failure> {
         }
         eprintln!("{}", input_line(asked));
         let mut said = Vec::new();
-        while let Some(value) = ask_one(asked)? {
-            said.push(Secret::new(value));
+        loop {
+            match ask_one(asked)? {
+                Some(value) => said.push(Secret::new(value)),
+                None if said.is_empty() && asked.is_required && asked.default.is_none() => {
+                    eprintln!("  it is required");
+                    continue;
+                }
+                None => break,
+            }
             if !asked.is_repeated {
                 break;
             }
@@ -78,7 +85,9 @@ pub(super) fn confirms(question: &str) -> Result<bool, Failure> {
 
 fn read_line() -> io::Result<String> {
     let mut line = String::new();
-    io::stdin().lock().read_line(&mut line)?;
+    if io::stdin().lock().read_line(&mut line)? == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
     Ok(line)
 }
 

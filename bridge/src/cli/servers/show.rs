@@ -70,7 +70,10 @@ impl One {
             return print_json(&facts);
         }
         for (what, it) in &facts {
-            print(format!("{:<14}{}", label(what), plain(it)))?;
+            let shown = plain(it);
+            if !shown.is_empty() {
+                print(format!("{:<14}{shown}", label(what)))?;
+            }
         }
         for warning in warnings {
             eprintln!("warning: {warning}");
@@ -152,7 +155,8 @@ fn reach(
             "inputs".to_owned(),
             json!(origin.inputs.keys().collect::<Vec<_>>()),
         );
-        let given = plan.given().into_iter().map(str::to_owned).collect();
+        let mut given: Vec<String> = plan.given().into_iter().map(str::to_owned).collect();
+        given.extend(origin.environment.keys().cloned());
         (plan.shown(), given, matches!(plan, Plan::Command { .. }))
     } else {
         facts.insert("from".to_owned(), json!(entry.source));
