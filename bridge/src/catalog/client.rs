@@ -47,8 +47,8 @@ pub struct Patience {
 impl Patience {
     /// For work that may take its time.
     pub const LONG: Self = Self {
-        tries: 6,
-        pause: Duration::from_millis(500),
+        tries: 8,
+        pause: Duration::from_millis(100),
         answer: Duration::from_mins(1),
     };
 

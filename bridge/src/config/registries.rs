@@ -123,5 +123,7 @@ impl Sources<'_> {
 
 fn is_name(name: &str) -> bool {
     let is_of_name = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-';
-    !name.is_empty() && name.len() <= 40 && name.bytes().all(is_of_name)
+    // The servers that are known without any registry are told to be of this one.
+    let is_taken = name == "well-known";
+    !name.is_empty() && !is_taken && name.len() <= 40 && name.bytes().all(is_of_name)
 }

@@ -198,7 +198,7 @@ fn is_free(name: &str, names: &[String], hint: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes a name of what people call it: the service, the title, or the part of its name that says most.
+/// Makes a name of its title, or of the part of its name that says most.
 fn name_of(found: &Found) -> Option<String> {
     let record = found.record();
     let says_nothing = |it: &str| matches!(it, "mcp" | "server" | "mcp-server" | "mcp-remote");
