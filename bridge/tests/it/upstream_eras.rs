@@ -233,7 +233,9 @@ async fn an_unknown_kind_of_result_is_none() {
 #[tokio::test]
 async fn endpoints_that_understand_nothing_get_a_session() {
     type Refuse = fn() -> Answer;
-    let refusals: [Refuse; 7] = [
+    let refusals: [Refuse; 9] = [
+        Answer::default,
+        || Answer::stream(": no\n\n"),
         || Answer::new("400 Bad Request", &[], "Bad Request: no valid session ID"),
         || Answer::new("404 Not Found", &[], ""),
         || Answer::new("500 Oops", &[], "oops"),

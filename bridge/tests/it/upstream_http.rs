@@ -324,10 +324,15 @@ async fn tim_235_nothing_is_sent_twice() {
     let client = open(&endpoint).await;
     let error = client.request("tools/call", &()).await;
     let error = error.expect_err("it breaks");
-    assert!(
-        matches!(error, UpstreamError::Unreachable { .. }),
-        "{error}"
+    // So that whoever asks again knows what that may mean.
+    let was_connected = matches!(
+        error,
+        UpstreamError::Unreachable {
+            was_connected: true,
+            ..
+        }
     );
+    assert!(was_connected, "{error}");
     let asked = endpoint.asked();
     let calls = asked.iter().filter(|it| it.is("tools/call"));
     assert_eq!(calls.count(), 1);
@@ -611,6 +616,16 @@ async fn a_server_that_is_not_there_is_named() {
         let client = connector.connect("fake", &address(url), &legacy()).await;
         client.expect_err("it is not there").to_string()
     };
+    let client = connector
+        .connect("fake", &address("http://127.0.0.1:1/"), &legacy())
+        .await;
+    assert!(matches!(
+        client,
+        Err(UpstreamError::Unreachable {
+            was_connected: false,
+            ..
+        })
+    ));
     let error = check("http://127.0.0.1:1/mcp/very-long-secret-key?key=abcdef").await;
     assert_eq!(
         error,

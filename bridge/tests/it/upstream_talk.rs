@@ -202,6 +202,33 @@ printf '%s\n' "{\"id\":2,\"result\":$answer}"; cat >/dev/null"#;
 }
 
 #[tokio::test]
+async fn questions_have_limits() {
+    // 16 stay open; the others are refused, and so is a large one.
+    let script = r#"read -r call
+for n in $(seq 40); do printf '{"jsonrpc":"2.0","id":%s,"method":"elicitation/create"}\n' $n; done
+refused=0; for n in $(seq 24); do read -r answer; case $answer in *'too many questions'*) refused=$((refused + 1)) ;; esac; done
+printf '{"jsonrpc":"2.0","id":"large","method":"a","params":{"a":"%s"}}\n' "$(head -c 1048600 /dev/zero | tr '\0' x)"; read -r answer
+printf '{"id":2,"result":[%s,%s]}\n' $refused "$answer"; cat >/dev/null"#;
+    let limits = Limits {
+        message: 4 * 1024 * 1024,
+        ..limits()
+    };
+    let client = open_with(script, limits).await;
+    let scribe = Arc::new(Scribe {
+        is_silent: true,
+        ..Scribe::default()
+    });
+    let answer = client
+        .converse("tools/call", &json!({}), talk(&scribe))
+        .await;
+    assert_eq!(
+        answer.expect("it answers").get(),
+        r#"[24,{"jsonrpc":"2.0","id":"large","error":{"code":-32602,"message":"the question has more than 1048576 bytes"}}]"#
+    );
+    assert_eq!(scribe.heard().len(), 16);
+}
+
+#[tokio::test]
 async fn tim_241_progress_holds_the_limit_off() {
     let script = r#"read -r call
 for n in 1 2 3 4 5 6; do sleep 0.2; printf '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":2,"progress":%s}}\n' $n; done

@@ -63,6 +63,8 @@ pub enum UpstreamError {
         method: String,
         /// What happened.
         reason: String,
+        /// Whether there was a connection, so that the server may have done what was asked.
+        was_connected: bool,
     },
     /// The server took too long. It was told to stop.
     #[error(

@@ -64,6 +64,8 @@ fn wants_another_era(error: &UpstreamError) -> bool {
         UpstreamError::Refused { .. }
         | UpstreamError::Malformed { .. }
         | UpstreamError::TooLarge { .. } => true,
+        // Some hang up where they don't understand.
+        UpstreamError::Unreachable { was_connected, .. } => *was_connected,
         // A gateway that can't reach the server says so with those above 500.
         UpstreamError::Status { status, .. } => !matches!(status, 408 | 429 | 502..),
         _ => false,

@@ -486,16 +486,23 @@ impl Shared {
     }
 
     fn unreachable(&self, method: &str, error: &reqwest::Error) -> UpstreamError {
-        let reason = self.ears.masks().beginning(&reason(error), SHOWN);
-        self.unreachable_since(method, &reason)
+        UpstreamError::Unreachable {
+            server: self.ears.server().to_owned(),
+            origin: origin(&self.url),
+            method: method.to_owned(),
+            reason: self.ears.masks().beginning(&reason(error), SHOWN),
+            was_connected: !error.is_connect(),
+        }
     }
 
-    fn unreachable_since(&self, method: &str, reason: &str) -> UpstreamError {
+    /// Says how a connection broke.
+    fn broken(&self, method: &str, reason: &str) -> UpstreamError {
         UpstreamError::Unreachable {
             server: self.ears.server().to_owned(),
             origin: origin(&self.url),
             method: method.to_owned(),
             reason: reason.to_owned(),
+            was_connected: true,
         }
     }
 

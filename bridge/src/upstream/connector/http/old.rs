@@ -69,7 +69,7 @@ impl Shared {
             let chunk = chunk.map_err(|it| self.unreachable(GREETING, &it))?;
             let Some(chunk) = chunk else {
                 let reason = "the stream ended before it said where to send to";
-                return Err(self.unreachable_since(GREETING, reason));
+                return Err(self.broken(GREETING, reason));
             };
             let heard = events.feed(&chunk);
             let mut heard = heard.map_err(|TooLarge| self.too_large(GREETING))?;
@@ -142,7 +142,7 @@ impl Shared {
     ) -> Result<Box<RawValue>, UpstreamError> {
         let ended = |ending: Ending| match ending {
             Ending::Closed => self.over_error(method),
-            Ending::Ended { how, .. } => self.unreachable_since(method, &how),
+            Ending::Ended { how, .. } => self.broken(method, &how),
         };
         let answer = waiting.enter(id).map_err(ended)?;
         let _leaving = Leaving { waiting, id };

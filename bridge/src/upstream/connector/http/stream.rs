@@ -83,7 +83,7 @@ impl Shared {
             }
             if is_end {
                 let reason = "the stream ended before the answer";
-                return Ok(Came::Short(self.unreachable_since(method, reason)));
+                return Ok(Came::Short(self.broken(method, reason)));
             }
         }
     }
