@@ -68,7 +68,7 @@ pub enum Address {
         /// Where it runs; in the bridge's own folder if that isn't said.
         folder: Option<PathBuf>,
     },
-    /// An endpoint of Streamable HTTP, as of 2025-03-26 and later.
+    /// An endpoint of HTTP, of whichever version.
     Http {
         /// The endpoint.
         url: String,
@@ -124,7 +124,7 @@ pub struct Opening {
 /// How long and how large.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// How long a server may take until it has answered `initialize`.
+    /// How long a server may take until it is known how it is spoken to, and what it says of itself.
     pub connect: Duration,
     /// How long it may take for a request, or be silent where it tells of its progress.
     pub call: Duration,

@@ -413,6 +413,20 @@ printf '%s\n' '{WELCOME}'; read -r line; read -r line; printf '{{"id":2,"result"
 }
 
 #[tokio::test]
+async fn a_program_that_has_answered_is_not_started_anew() {
+    let folder = TempDir::new().expect("the temporary folder can be written");
+    let file = folder.path().join("starts");
+    let script = format!(
+        r#"echo start >> '{}'; read -r line; printf '{{"id":1,"error":{{"code":-32601,"message":"what?"}}}}\n'; read -r line; exit 3"#,
+        file.display()
+    );
+    let error = connect(&shell(&script)).await.expect_err("it ends");
+    assert!(error.to_string().contains("exit code 3"), "{error}");
+    let starts = fs::read_to_string(&file).expect("it was written");
+    assert_eq!(starts, "start\n");
+}
+
+#[tokio::test]
 async fn programs_that_understand_nothing_get_a_session() {
     let second = WELCOME.replace(r#""id":1"#, r#""id":2"#);
     let refuse = r#"printf '{"id":1,"error":{"code":-32602,"message":"what?"}}\n'"#;

@@ -122,43 +122,39 @@ impl Greeting<'_> {
         Ok((link, welcome))
     }
 
-    /// Asks a program what it is, and opens a session if it doesn't understand. One that ended instead is started anew: it
+    /// Asks a program what it is, and opens a session if it doesn't understand. One that ends instead is started anew: it
     /// may be that it can't bear to be asked.
     async fn to_program(&self) -> Greeted {
         let link = self.link(Era::Legacy).await?;
-        match self.discover_or_initialize(&link).await {
-            Ok(welcome) => Ok((link, welcome)),
-            Err(UpstreamError::Ended { .. }) => {
-                drop(link);
-                self.with_session().await
-            }
-            Err(error) => Err(error),
-        }
+        let welcome = match self.discover_or_initialize(&link).await {
+            Ok(Some(welcome)) => welcome,
+            Ok(None) => self.initialize(&link).await?,
+            Err(UpstreamError::Ended { .. }) => return self.with_session().await,
+            Err(error) => return Err(error),
+        };
+        Ok((link, welcome))
     }
 
-    async fn discover_or_initialize(&self, link: &Link) -> Result<Welcome, UpstreamError> {
+    /// Asks a program what it is; one that doesn't answer soon is asked for a session as well. `None` if it has answered
+    /// that it doesn't understand.
+    async fn discover_or_initialize(&self, link: &Link) -> Result<Option<Welcome>, UpstreamError> {
         let mut discovery = pin!(self.discover(link, self.left()));
         let discovered = match timeout(self.patience(), &mut discovery).await {
             Ok(discovered) => discovered?,
-            Err(_) => {
-                // It is slow, or leaves aside what it doesn't know.
-                match self.initialize(link).await {
-                    Err(refused @ UpstreamError::Refused { .. }) => {
-                        let discovered = timeout(self.patience(), discovery).await;
-                        let discovered = discovered.ok().and_then(Result::ok).flatten();
-                        Some(discovered.ok_or(refused)?)
-                    }
-                    greeted => return greeted,
+            // It is slow, or leaves aside what it doesn't know.
+            Err(_) => match self.initialize(link).await {
+                Err(refused @ UpstreamError::Refused { .. }) => {
+                    let discovered = timeout(self.patience(), discovery).await;
+                    let discovered = discovered.ok().and_then(Result::ok).flatten();
+                    Some(discovered.ok_or(refused)?)
                 }
-            }
+                greeted => return greeted.map(Some),
+            },
         };
-        match discovered {
-            Some(welcome) => {
-                link.transport.ears().be_modern();
-                Ok(welcome)
-            }
-            None => self.initialize(link).await,
+        if discovered.is_some() {
+            link.transport.ears().be_modern();
         }
+        Ok(discovered)
     }
 
     /// Asks an endpoint what it is, and opens a session if it doesn't understand.
