@@ -49,7 +49,7 @@ const LONGEST_CALL: Duration = Duration::from_hours(1);
 /// How many bytes a message of an external server may have.
 const MESSAGE: usize = 16 * 1024 * 1024;
 
-/// How often a bridge looks for connections that nobody needs.
+/// How often a bridge looks for connections that nobody needs, and asks servers that have never listed anything.
 const REST: Duration = Duration::from_mins(1);
 
 /// How often a bridge looks for what was switched on and off.
@@ -148,7 +148,7 @@ pub(crate) async fn upstreams(
     };
     let environment = variables.iter().map(|(name, it)| (name.into(), it.into()));
     let connector = Connector::new(limits, environment, &tls())?;
-    let upstreams = Upstreams::new(store.clone(), connector);
+    let upstreams = Upstreams::new(store.clone(), connector, config.timeouts.clone());
     let stored = store.external_servers().await?;
     // Without any, nobody needs a key.
     if !stored.is_empty() {
@@ -395,15 +395,17 @@ struct Followed {
 /// engines that listen hear of it.
 async fn follow(dispatcher: Arc<Dispatcher>, mut followed: Followed, stop: CancellationToken) {
     let upstreams = followed.upstreams.clone();
-    let asked = upstreams.clone();
-    tokio::spawn(async move { asked.list_new().await });
     let mut looks = tokio::time::interval(LOOK);
     let mut rests = tokio::time::interval(REST);
     loop {
         tokio::select! {
             () = stop.cancelled() => break,
             changes = upstreams.changed() => take_up(&dispatcher, changes),
-            _ = rests.tick() => upstreams.rest().await,
+            _ = rests.tick() => {
+                upstreams.rest().await;
+                let asked = upstreams.clone();
+                tokio::spawn(async move { asked.list_new().await });
+            }
             _ = looks.tick() => {
                 if let Err(error) = followed.look(&dispatcher).await {
                     tracing::warn!(%error, "can't take up what was switched, added or removed");

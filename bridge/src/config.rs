@@ -98,6 +98,8 @@ pub struct Config {
     pub servers: BTreeMap<String, ServerSelection>,
     /// Where servers are looked for, by name.
     pub registries: BTreeMap<String, Registry>,
+    /// How long a call may take, by external server, where it isn't `limits.call_timeout`.
+    pub timeouts: BTreeMap<String, Duration>,
     /// The settings file that was read.
     pub file: Option<PathBuf>,
     /// What looks like a mistake but stops nothing.
@@ -241,7 +243,7 @@ impl<'a> Sources<'a> {
             .and_then(|(text, place)| self.read(Found::Text(text), place, &kind::TOKEN));
         let database_url = self.one(None, "database_url", &kind::DATABASE_URL);
         let limits = self.limits();
-        let servers = self.servers();
+        let (servers, timeouts) = self.servers();
         let registries = self.registries();
         self.unknown_keys();
 
@@ -270,6 +272,7 @@ impl<'a> Sources<'a> {
             servers,
             warnings: self.unknown_variables(&registries),
             registries,
+            timeouts,
             file: self.file.map(|(file, _)| file.path.clone()),
         })
     }
@@ -317,19 +320,23 @@ impl<'a> Sources<'a> {
         limits
     }
 
-    fn servers(&mut self) -> BTreeMap<String, ServerSelection> {
+    fn servers(
+        &mut self,
+    ) -> (
+        BTreeMap<String, ServerSelection>,
+        BTreeMap<String, Duration>,
+    ) {
+        let (mut selections, mut timeouts) = (BTreeMap::new(), BTreeMap::new());
         let Some((file, servers)) = self.tables("servers") else {
-            return BTreeMap::new();
+            return (selections, timeouts);
         };
-        servers
-            .iter()
-            .map(|(name, value)| {
-                (
-                    name.get_ref().to_string(),
-                    self.server(file, name.get_ref(), value),
-                )
-            })
-            .collect()
+        for (name, value) in servers {
+            let (selection, timeout) = self.server(file, name.get_ref(), value);
+            let name = name.get_ref().to_string();
+            timeouts.extend(timeout.map(|it| (name.clone(), it)));
+            selections.extend(selection.map(|it| (name, it)));
+        }
+        (selections, timeouts)
     }
 
     /// Returns the tables below a key.
@@ -338,11 +345,17 @@ impl<'a> Sources<'a> {
         Some((file, self.table(file, key, table.get(key)?)?))
     }
 
-    fn server(&mut self, file: &File, name: &str, value: &Spanned<DeValue<'_>>) -> ServerSelection {
-        let mut selection = ServerSelection::default();
+    /// Reads what is said of a server. A time alone selects nothing.
+    fn server(
+        &mut self,
+        file: &File,
+        name: &str,
+        value: &Spanned<DeValue<'_>>,
+    ) -> (Option<ServerSelection>, Option<Duration>) {
+        let (mut selection, mut timeout) = (ServerSelection::default(), None);
         let path = format!("servers.{name}");
         let Some(table) = self.table(file, &path, value) else {
-            return selection;
+            return (Some(selection), timeout);
         };
         for (key, value) in table {
             let path = format!("{path}.{}", key.get_ref());
@@ -354,13 +367,18 @@ impl<'a> Sources<'a> {
                 }
                 "tools" => selection.tools = Some(self.array(file, &path, value, &kind::TOOL)),
                 "without" => selection.without = self.array(file, &path, value, &kind::TOOL),
+                "timeout" => {
+                    let place = file.place(path, value.span().start);
+                    timeout = self.read(Found::Toml(value.get_ref()), place, &kind::TIMEOUT);
+                }
                 unknown => self.problems.push(Problem::UnknownKey {
-                    suggestion: closest(unknown, ["enabled", "tools", "without"]),
+                    suggestion: closest(unknown, ["enabled", "tools", "without", "timeout"]),
                     place: file.place(path, key.span().start),
                 }),
             }
         }
-        selection
+        let selects = table.is_empty() || table.keys().any(|it| it.get_ref() != "timeout");
+        (selects.then_some(selection), timeout)
     }
 
     fn table<'t>(

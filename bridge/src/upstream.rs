@@ -30,17 +30,15 @@ use server::{Upstream, Use};
 use std::{
     collections::{BTreeMap, BTreeSet},
     pin::Pin,
-    sync::{
-        Arc, Mutex, PoisonError, RwLock, RwLockReadGuard,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard},
     time::Duration,
 };
 use tokio::{
     sync::Notify,
     task::JoinHandle,
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
+use tokio_util::sync::CancellationToken;
 use tool_runtime::{
     ArgumentError, Arguments, BoxFuture, Change, Completion, Context, Fillable, Message, Output,
     Prompt, Provider, Resource, Server, Tool, ToolError, Typed,
@@ -63,26 +61,30 @@ pub struct Upstreams(Arc<Shared>);
 struct Shared {
     store: Store,
     connector: Connector,
+    /// How long a call may take, of servers for which that was set.
+    timeouts: BTreeMap<String, Duration>,
     all: RwLock<BTreeMap<String, Arc<Upstream>>>,
     /// What has changed since somebody asked.
     changes: Mutex<BTreeSet<Change>>,
     changed: Notify,
     waiting: WaitingCalls,
-    /// Whether no connection is started any more.
-    is_closed: AtomicBool,
+    /// Ends what is being started; nothing more is started then.
+    closing: CancellationToken,
 }
 
 impl Upstreams {
-    /// Makes room for the servers of a store; `take` takes them.
-    pub fn new(store: Store, connector: Connector) -> Self {
+    /// Makes room for the servers of a store; `take` takes them. `timeouts` says how long the calls of some may take, by
+    /// name.
+    pub fn new(store: Store, connector: Connector, timeouts: BTreeMap<String, Duration>) -> Self {
         Self(Arc::new(Shared {
             store,
             connector,
+            timeouts,
             all: RwLock::default(),
             changes: Mutex::default(),
             changed: Notify::new(),
             waiting: WaitingCalls::default(),
-            is_closed: AtomicBool::new(false),
+            closing: CancellationToken::new(),
         }))
     }
 
@@ -184,21 +186,66 @@ impl Upstreams {
         });
     }
 
-    /// Returns a connection on which callers can be asked this; starts one if there is none.
+    /// Returns a connection on which callers can be asked this; starts one if there is none. A start goes on if nobody
+    /// waits for it any more: whoever asks next finds it done.
     async fn open(
         &self,
         upstream: &Arc<Upstream>,
         capabilities: &Map<String, Value>,
     ) -> Result<Use, ExternalError> {
-        if self.0.is_closed.load(Ordering::Relaxed) {
-            return Err(ExternalError::Entry("the bridge is stopping".to_owned()));
+        if let Some(used) = upstream.line(capabilities) {
+            return Ok(used);
         }
-        let opened = upstream.open(&self.0.connector, capabilities).await;
+        let (all, started) = (self.clone(), upstream.clone());
+        let capabilities = capabilities.clone();
+        let start = tokio::spawn(async move {
+            tokio::select! {
+                biased;
+                () = all.0.closing.cancelled() => Err(ExternalError::Stopping),
+                used = all.start(&started, &capabilities) => used,
+            }
+        });
+        // A start that panicked has said so in the log.
+        start.await.unwrap_or(Err(ExternalError::Stopping))
+    }
+
+    /// Does the same for a call, which waits no longer than it may take.
+    async fn open_in_time(
+        &self,
+        upstream: &Arc<Upstream>,
+        capabilities: &Map<String, Value>,
+    ) -> Result<Use, ExternalError> {
+        let limit = self.connector(upstream.name()).call_limit();
+        let opened = timeout(limit, self.open(upstream, capabilities)).await;
+        opened.unwrap_or_else(|_| {
+            Err(ExternalError::Starting {
+                name: upstream.name().to_owned(),
+                limit,
+            })
+        })
+    }
+
+    async fn start(
+        &self,
+        upstream: &Arc<Upstream>,
+        capabilities: &Map<String, Value>,
+    ) -> Result<Use, ExternalError> {
+        let connector = self.connector(upstream.name());
+        let opened = upstream.open(&connector, capabilities).await;
         let (used, is_new) = opened.inspect_err(|error| self.is_down(upstream, error))?;
         if is_new {
             self.watch(upstream, used.client().clone());
         }
         Ok(used)
+    }
+
+    /// Returns what connects to a server, with the limit of its calls.
+    fn connector(&self, name: &str) -> Connector {
+        let connector = self.0.connector.clone();
+        match self.0.timeouts.get(name) {
+            Some(limit) => connector.with_call_limit(*limit),
+            None => connector,
+        }
     }
 
     fn is_down(&self, upstream: &Upstream, error: &ExternalError) {
@@ -218,10 +265,10 @@ impl Upstreams {
         may_be_repeated: bool,
         context: &Context,
     ) -> Result<Box<RawValue>, Failure> {
-        let mut is_first = true;
+        let (mut is_first, started) = (true, Instant::now());
         loop {
             let capabilities = context.client.capabilities();
-            let used = self.open(upstream, &capabilities).await?;
+            let used = self.open_in_time(upstream, &capabilities).await?;
             let trial = upstream.admit()?;
             let relay = Relay {
                 server: upstream.name(),
@@ -253,7 +300,8 @@ impl Upstreams {
             let again = is_lost && (may_be_repeated || is_untaken)
                 || failure::is_of_server(&error) && may_be_repeated;
             if !(is_first && again) {
-                let error = ExternalError::Upstream(error);
+                let limit = self.connector(upstream.name()).call_limit();
+                let error = ExternalError::of_call(error, started.elapsed(), limit);
                 self.is_down(upstream, &error);
                 return Err(Failure::External(error));
             }
@@ -280,7 +328,7 @@ impl Upstreams {
         upstream.is_listed(heard.good_for());
         // A server that is still loading may list nothing at first.
         if heard.offers_nothing() && upstream.server().tools.is_empty() {
-            if upstream.is_unavailable("it lists no tools".to_owned()) {
+            if upstream.is_empty() {
                 self.tell_of_lists();
             }
             return Ok(Vec::new());
@@ -353,7 +401,7 @@ impl Upstreams {
 
     /// Ends all connections and programs, for good.
     pub async fn close(&self) {
-        self.0.is_closed.store(true, Ordering::Relaxed);
+        self.0.closing.cancel();
         self.0.waiting.end();
         let closing = self
             .all()
@@ -489,7 +537,7 @@ impl Provider for Upstreams {
                 }
             };
             let upstream = self.find_now(server)?;
-            let used = self.open(&upstream, &Map::new()).await?;
+            let used = self.open_in_time(&upstream, &Map::new()).await?;
             if !used.client().declares("completions") {
                 return Ok(Completion::default());
             }

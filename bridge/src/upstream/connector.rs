@@ -167,6 +167,19 @@ impl Connector {
         })
     }
 
+    /// Returns one that is the same in all but how long a server may take for a request.
+    #[must_use]
+    pub fn with_call_limit(mut self, limit: Duration) -> Self {
+        self.limits.call = limit;
+        self.limits.longest = self.limits.longest.max(limit);
+        self
+    }
+
+    /// Returns how long a server may take for a request, or be silent where it tells of its progress.
+    pub const fn call_limit(&self) -> Duration {
+        self.limits.call
+    }
+
     /// Starts the program or opens the session, and agrees on how to speak. `name` is what errors call the server.
     pub async fn connect(
         &self,

@@ -45,6 +45,37 @@ pub enum ExternalError {
         /// When it is tried again.
         wait: Duration,
     },
+    /// It took too long for a call, and was told to stop.
+    #[error(
+        "server `{name}` did not answer `{method}` within its limit of {} ({} have passed){}; it may be overloaded, or need a longer `timeout` in `[servers.{name}]` of the settings",
+        shown(*.limit), shown(*.elapsed), last_words(.said)
+    )]
+    TimedOut {
+        /// The server.
+        name: String,
+        /// What was asked.
+        method: String,
+        /// How long the call has taken, with all signs of life and a second try.
+        elapsed: Duration,
+        /// How long the server may be silent.
+        limit: Duration,
+        /// The end of what it wrote to its error output; may be empty.
+        said: String,
+    },
+    /// It takes longer to start than a call may take.
+    #[error(
+        "server `{name}` is still starting after {}, and goes on; make the call again in a moment, or give it a longer `timeout` in `[servers.{name}]` of the settings",
+        shown(*.limit)
+    )]
+    Starting {
+        /// The server.
+        name: String,
+        /// How long a call may take.
+        limit: Duration,
+    },
+    /// Nothing is started any more.
+    #[error("the bridge is stopping")]
+    Stopping,
     /// Its secrets can't be opened.
     #[error("{0}")]
     Entry(String),
@@ -81,13 +112,49 @@ fn soon(wait: Duration) -> String {
     }
 }
 
+/// A time as the settings write it.
+fn shown(time: Duration) -> String {
+    let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    humantime::format_duration(Duration::from_millis(millis)).to_string()
+}
+
+fn last_words(said: &str) -> String {
+    if said.is_empty() {
+        String::new()
+    } else {
+        format!("; its last words: `{said}`")
+    }
+}
+
 impl ExternalError {
+    /// Says of a call what went wrong with it: where that is the time, how much has passed, and what can be set.
+    pub(super) fn of_call(error: UpstreamError, elapsed: Duration, limit: Duration) -> Self {
+        match error {
+            UpstreamError::TimedOut {
+                server,
+                method,
+                after,
+                said,
+            } if after == limit => Self::TimedOut {
+                name: server,
+                method,
+                elapsed,
+                limit,
+                said,
+            },
+            error => Self::Upstream(error),
+        }
+    }
+
     /// Returns a stable code, the same in every place where a person may meet the error.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::NoServer { .. } => "unknown_server",
             Self::Upstream(error) => code(error),
             Self::Resting { .. } => "server_resting",
+            Self::TimedOut { .. } => "timed_out",
+            Self::Starting { .. } => "server_starting",
+            Self::Stopping => "stopping",
             Self::Entry(_) => "server_unreadable",
             Self::Unreadable { .. } => "list_unreadable",
             Self::Keep { .. } => "store_failed",

@@ -28,6 +28,9 @@ const TOLD: usize = 10;
 /// How long a connection may be of no use.
 const IDLE: Duration = Duration::from_mins(10);
 
+/// How often a server is asked again that lists nothing: it may be loading.
+const ASKED_AGAIN: usize = 10;
+
 /// How many resources of a server are watched.
 const MOST_WATCHED: usize = 1_000;
 
@@ -51,6 +54,8 @@ pub(super) struct Upstream {
     is_gone: AtomicBool,
     /// Until when its lists are good.
     good_until: Mutex<Option<Instant>>,
+    /// How often it has listed nothing.
+    was_empty: AtomicUsize,
     told: Mutex<VecDeque<Instant>>,
 }
 
@@ -115,6 +120,7 @@ impl Upstream {
             watched: Mutex::default(),
             is_gone: AtomicBool::new(false),
             good_until: Mutex::default(),
+            was_empty: AtomicUsize::default(),
             told: Mutex::default(),
         };
         let listed = upstream.stored.listed.as_deref().and_then(Heard::read);
@@ -135,9 +141,23 @@ impl Upstream {
         &self.stored.name
     }
 
+    /// How it is reached.
+    pub(super) fn entry(&self) -> Result<&Entry, ExternalError> {
+        let entry = self.entry.as_ref();
+        entry.map_err(|reason| ExternalError::Entry(reason.clone()))
+    }
+
     /// Whether it has never told what it offers, and could be asked now.
     pub(super) fn is_new(&self) -> bool {
-        self.entry.is_ok() && self.heard().is_none() && self.health.admit().is_ok()
+        let may_be_loading = self.was_empty.load(Ordering::Relaxed) <= ASKED_AGAIN;
+        let is_new = self.entry.is_ok() && self.heard().is_none() && may_be_loading;
+        is_new && self.health.admit().is_ok()
+    }
+
+    /// Notes that it has listed nothing; says whether that is new.
+    pub(super) fn is_empty(&self) -> bool {
+        self.was_empty.fetch_add(1, Ordering::Relaxed);
+        self.is_unavailable("it lists no tools".to_owned())
     }
 
     fn heard(&self) -> Option<String> {
@@ -262,8 +282,7 @@ impl Upstream {
         connector: &Connector,
         capabilities: &Map<String, Value>,
     ) -> Result<(Use, bool), ExternalError> {
-        let entry = self.entry.as_ref();
-        let entry = entry.map_err(|reason| ExternalError::Entry(reason.clone()))?;
+        let entry = self.entry()?;
         if let Some(used) = self.line(capabilities) {
             return Ok((used, false));
         }
@@ -308,7 +327,7 @@ impl Upstream {
     }
 
     /// Returns a live connection.
-    fn line(&self, capabilities: &Map<String, Value>) -> Option<Use> {
+    pub(super) fn line(&self, capabilities: &Map<String, Value>) -> Option<Use> {
         let lines = locked(&self.lines);
         let line = lines.get(&self.key(capabilities))?;
         (!line.client.is_closed()).then(|| Use::of(line))

@@ -322,7 +322,8 @@ fn what_needs_nothing_further_is_taken_first() {
           npm     x 1.0.0
           pypi    y 1.0.0: not here, it needs `uvx`; install uv, https://docs.astral.sh/uv
           remote  https://example.org/sse
-          remote  https://example.org/mcp"#]].assert_eq(&made(&both, Some("pypi"), &[], &no_uvx));
+          remote  https://example.org/mcp"#]]
+    .assert_eq(&made(&both, Some("pypi"), &[], &no_uvx));
     expect![[r#"
         as asked for
         https://example.org/mcp

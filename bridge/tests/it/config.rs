@@ -99,6 +99,10 @@ fn a_file_says_everything() {
 
             [servers.sql]
             enabled = false
+            timeout = "10s"
+
+            [servers.slow]
+            timeout = "5m"
         "#,
         &Flags::default(),
         &[],
@@ -139,6 +143,12 @@ fn a_file_says_everything() {
     );
     assert_eq!(config.servers["filesystem"].without, ["delete"]);
     assert!(!config.servers["sql"].enabled);
+    assert_eq!(config.timeouts["sql"], Duration::from_secs(10));
+    assert_eq!(config.timeouts["slow"], Duration::from_mins(5));
+    assert!(
+        !config.servers.contains_key("slow"),
+        "a time turns nothing on"
+    );
     assert!(!format!("{config:?}").contains("hunter2"));
 }
 
@@ -287,6 +297,7 @@ enabled = "no"
 tool = ["x"]
 tools = "all"
 without = [""]
+timeout = "soon"
 "#,
         &expect![[r#"
             clopen-mcp.toml:2:12: `max_body`: expected a number of bytes from 1 to 1073741824, such as `100000`, found "4 MiB"
@@ -307,7 +318,8 @@ without = [""]
             clopen-mcp.toml:20:11: `servers.weather-service.enabled`: expected `true` or `false`, found "no"
             clopen-mcp.toml:21:1: `servers.weather-service.tool` is not a setting; did you mean `tools`?
             clopen-mcp.toml:22:9: `servers.weather-service.tools`: expected an array of texts, found "all"
-            clopen-mcp.toml:23:12: `servers.weather-service.without`: expected the name of a tool, found """#]],
+            clopen-mcp.toml:23:12: `servers.weather-service.without`: expected the name of a tool, found ""
+            clopen-mcp.toml:24:11: `servers.weather-service.timeout`: expected a time such as `30s`, `500ms` or `2m`, more than zero and at most `24h`, found "soon""#]],
     );
 }
 
