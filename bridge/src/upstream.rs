@@ -157,9 +157,10 @@ impl Upstreams {
         tokio::spawn(list)
     }
 
-    /// Hears what a server says that has changed, as long as a connection lasts.
-    fn watch(&self, upstream: &Arc<Upstream>, client: Client) {
+    /// Hears what a server says that has changed, as long as a connection is of use.
+    fn watch(&self, upstream: &Arc<Upstream>, used: &Use) {
         let (all, upstream) = (self.clone(), upstream.clone());
+        let (client, forgotten) = (used.client().clone(), used.forgotten());
         tokio::spawn(async move {
             for uri in upstream.watched() {
                 if let Err(error) = client.subscribe(&uri).await {
@@ -169,6 +170,7 @@ impl Upstreams {
             loop {
                 let news = tokio::select! {
                     () = client.closed() => return upstream.forget(&client),
+                    () = forgotten.cancelled() => return,
                     news = client.news() => news,
                 };
                 match news {
@@ -234,7 +236,7 @@ impl Upstreams {
         let opened = upstream.open(&connector, capabilities).await;
         let (used, is_new) = opened.inspect_err(|error| self.is_down(upstream, error))?;
         if is_new {
-            self.watch(upstream, used.client().clone());
+            self.watch(upstream, &used);
         }
         Ok(used)
     }

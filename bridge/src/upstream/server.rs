@@ -20,6 +20,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tool_runtime::{Server, Unavailable};
 
 /// How often in a minute a server is believed that its lists have changed when they look the same.
@@ -63,6 +64,8 @@ pub(super) struct Upstream {
 #[derive(Debug)]
 struct Line {
     client: Client,
+    /// Cancelled when no further call uses it, though it may not have ended: those under way go on.
+    forgotten: CancellationToken,
     under_way: AtomicUsize,
     used_at: Mutex<Instant>,
 }
@@ -79,6 +82,10 @@ impl Use {
 
     pub(super) fn client(&self) -> &Client {
         &self.0.client
+    }
+
+    pub(super) fn forgotten(&self) -> CancellationToken {
+        self.0.forgotten.clone()
     }
 }
 
@@ -318,6 +325,7 @@ impl Upstream {
         self.is_modern.store(client.is_modern(), Ordering::Relaxed);
         let line = Arc::new(Line {
             client,
+            forgotten: CancellationToken::new(),
             under_way: AtomicUsize::default(),
             used_at: Mutex::new(Instant::now()),
         });
@@ -343,7 +351,9 @@ impl Upstream {
 
     /// Forgets a connection that is of no use any more, unless another has taken its place.
     pub(super) fn forget(&self, lost: &Client) {
-        locked(&self.lines).retain(|_, it| !it.client.is(lost));
+        for (_, line) in locked(&self.lines).extract_if(.., |_, it| it.client.is(lost)) {
+            line.forgotten.cancel();
+        }
     }
 
     /// Ends the connections that nobody has used for long. Those on which a resource is watched stay.

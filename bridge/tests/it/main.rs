@@ -11,6 +11,7 @@ mod catalog_cli;
 mod catalog_install;
 mod catalog_search;
 mod catalog_sync;
+mod chaos;
 mod cli;
 mod client;
 mod complete;
