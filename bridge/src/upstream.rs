@@ -6,6 +6,7 @@ mod failure;
 mod health;
 mod items;
 mod lists;
+mod probe;
 mod relay;
 mod server;
 
@@ -15,6 +16,7 @@ pub use connector::{
 };
 pub use entry::{Entry, EntryError, Origin};
 pub use failure::ExternalError;
+pub use probe::{Finding, Probe};
 
 use crate::{
     credentials::Vault,

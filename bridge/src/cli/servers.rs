@@ -2,6 +2,7 @@
 
 mod add;
 mod browse;
+mod check;
 mod found;
 mod inputs;
 mod show;
@@ -44,10 +45,13 @@ pub(super) enum Command {
     Set(show::Set),
     /// Take over the servers that stand in the configuration of an engine
     Import(import::Import),
-    /// Ask an external server for its tools, and say what had to be changed or left out
+    /// Ask external servers for their tools, and say what is wrong with each and what to do
     Check {
-        /// The server
-        server: String,
+        /// One of them, instead of all
+        server: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Remove an external server
     Remove {
@@ -127,15 +131,8 @@ pub(super) async fn run(
             let names = view_names(&dispatcher);
             import::run(&import, &names, config, variables, &store).await?;
         }
-        Command::Check { server } => {
-            if !external.iter().any(|it| it.name == server) {
-                return Err(no_such(&server, &external).into());
-            }
-            let has_told = ask(&server, &upstreams).await?;
-            upstreams.close().await;
-            if !has_told {
-                return Ok(ExitCode::from(NO));
-            }
+        Command::Check { server, json } => {
+            return check::run(server.as_deref(), json, &external, &upstreams).await;
         }
         Command::Remove { server } => {
             if !store.delete_external_server(&server).await? {

@@ -175,6 +175,13 @@ impl Connector {
         self
     }
 
+    /// Returns one that is the same in all but how long a server may take until it has answered `initialize`.
+    #[must_use]
+    pub fn with_connect_limit(mut self, limit: Duration) -> Self {
+        self.limits.connect = limit;
+        self
+    }
+
     /// Returns how long a server may take for a request, or be silent where it tells of its progress.
     pub const fn call_limit(&self) -> Duration {
         self.limits.call

@@ -126,6 +126,11 @@ impl Heard {
     }
 }
 
+/// Asks a server for its tools.
+pub(super) async fn tools(name: &str, client: &Client) -> Result<Vec<Value>, ExternalError> {
+    list(name, client, "tools/list", "tools", &mut None).await
+}
+
 /// Asks for all pages of a list.
 async fn list(
     name: &str,

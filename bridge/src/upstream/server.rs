@@ -154,6 +154,11 @@ impl Upstream {
         entry.map_err(|reason| ExternalError::Entry(reason.clone()))
     }
 
+    /// Notes that it has answered, however often it has failed before.
+    pub(super) fn is_well(&self) {
+        self.health.forget();
+    }
+
     /// Whether it has never told what it offers, and could be asked now.
     pub(super) fn is_new(&self) -> bool {
         let may_be_loading = self.was_empty.load(Ordering::Relaxed) <= ASKED_AGAIN;

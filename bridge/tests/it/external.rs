@@ -178,8 +178,9 @@ async fn a_program_that_can_not_be_started_is_kept_and_says_why() {
     )
     .await;
     home.says("servers check broken", 1, expect![[r#"
-        `broken` is kept, but can't be used yet
-        warning: could not start `/no/such/program` for server `broken`: there is no such file, or what its first line names is missing; check the path
+        `broken` needs other settings (not_started)
+          could not start `/no/such/program` for server `broken`: there is no such file, or what its first line names is missing; check the path
+          to do: install `/no/such/program`, or correct its path: `clopen-mcp servers remove broken`, then `servers add broken` as it should be
     "#]]).await;
     home.says(
         "servers add broken -- other",
