@@ -4,7 +4,7 @@ use crate::{
     context::Caller,
     error::CallError,
     name::{Ambiguous, Names, full_name},
-    provider::{Prompt, Provider, Resource, Server, Tool},
+    provider::{Prompt, Provider, Resource, Server, Tool, Unavailable},
     selection::{Selection, ServerSelection},
 };
 use serde::Serialize;
@@ -225,6 +225,18 @@ impl View {
     pub fn enabled_servers(&self) -> impl Iterator<Item = &Server> {
         self.servers()
             .filter(|it| it.unavailable.is_none() && self.selection.includes_server(&it.name))
+    }
+
+    /// Returns the servers that a caller would have if they could be called, and why they can't.
+    pub fn missing_servers<'v>(
+        &'v self,
+        caller: &'v Caller,
+    ) -> impl Iterator<Item = (&'v Server, &'v Unavailable)> {
+        let selected = self
+            .servers()
+            .filter(|it| self.selection.includes_server(&it.name));
+        let reached = selected.filter(|it| caller.reaches_server(&it.name));
+        reached.filter_map(|it| Some((it, it.unavailable.as_ref()?)))
     }
 
     /// Returns a server and what is selected of it.

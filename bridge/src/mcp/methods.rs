@@ -22,6 +22,9 @@ use tool_runtime::{
 /// How many letters of what a server says of itself stand in a list of several.
 const LONGEST_LINE: usize = 400;
 
+/// Where the list of tools says which servers it lacks.
+const MISSING: &str = "clopen-mcp/missing";
+
 /// Answers a request, whatever its method.
 pub(super) fn exchange(door: &Arc<Door>, peer: &Peer, request: Request) -> Exchange {
     let Request { id, method, params } = request;
@@ -139,7 +142,11 @@ fn simple(
             let (view, caller) = (door.dispatcher.view(), &peer.caller);
             let dialect = dialect(caller);
             let tools = view.tools(caller).map(|it| mcp::tool_for(it, &dialect));
-            page(door, peer, method, params, "tools", tools)
+            let mut page = page(door, peer, method, params, "tools", tools)?;
+            if let Some(missing) = missing(&view, caller) {
+                page["_meta"][MISSING] = missing.into();
+            }
+            Ok(page)
         }
         "prompts/list" => {
             let (view, caller) = (door.dispatcher.view(), &peer.caller);
@@ -160,6 +167,15 @@ fn simple(
         }
         _ => Err(RpcError::unknown_method(method)),
     }
+}
+
+/// Which servers have no tools in the list, by name, and why.
+fn missing(view: &View, caller: &Caller) -> Option<Map<String, Value>> {
+    let missing = view.missing_servers(caller);
+    let missing: Map<String, Value> = missing
+        .map(|(server, why)| (server.name.clone(), why.reason.as_str().into()))
+        .collect();
+    (!missing.is_empty()).then_some(missing)
 }
 
 /// What the server is and can do, as `initialize` says it.
