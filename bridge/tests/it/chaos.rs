@@ -60,6 +60,7 @@ impl World {
             name: name.to_owned(),
             source: "by hand".to_owned(),
             address,
+            origin: None,
         };
         self.entries.push((entry, listed));
     }
@@ -227,9 +228,9 @@ async fn call(client: &Client, name: &str) -> Duration {
     let started = Instant::now();
     let running = client.start_call(&format!("mcp__{name}__{tool}"), arguments);
     let reply = running.reply().await;
-    let took = started.elapsed();
+    let time = started.elapsed();
     let text = reply.text();
-    assert!(took < LONGEST, "{name} took {took:?}: {text}");
+    assert!(time < LONGEST, "{name} took {time:?}: {text}");
     if name.starts_with("good") {
         assert_eq!(reply.result()["isError"], Value::Null, "{name}: {text}");
     }
@@ -237,7 +238,7 @@ async fn call(client: &Client, name: &str) -> Duration {
     if let Some(error) = text.strip_prefix("error: ") {
         assert!(error.contains(name), "{name}: {text}");
     }
-    took
+    time
 }
 
 fn p99(times: &BTreeMap<String, Vec<Duration>>) -> Duration {
