@@ -363,7 +363,11 @@ async fn reg_187_older_shapes_are_read() {
             "version": "1.0.2",
             "environment_variables": [{ "name": "KEY", "is_required": true, "is_secret": true }],
         }],
-        "remotes": [{ "transport_type": "sse", "url": "https://snake.example.org/sse" }],
+        "remotes": [{
+            "transport_type": "sse",
+            "url": "https://snake.example.org/sse",
+            "headers": [{ "name": "X-Key", "is_required": true, "is_secret": true }],
+        }],
     });
     let old =
         json!({ "name": "a/b", "version_detail": { "version": "1.0.0", "is_latest": false } });
