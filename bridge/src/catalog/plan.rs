@@ -475,15 +475,26 @@ fn word(text: &str, is_secret: bool) -> Word {
 }
 
 impl Plan {
-    /// Returns the whole command as a person may read it: odd words in quotes, secrets as `…`.
-    pub fn shown(&self) -> String {
+    /// Returns the words of the command, secrets as `…`; none for an address.
+    pub fn words(&self) -> Vec<&str> {
         match self {
             Self::Command {
                 program, arguments, ..
             } => {
-                let mut words = vec![program.clone()];
-                words.extend(arguments.iter().map(|it| quoted(&it.shown)));
-                words.join(" ")
+                let mut words = vec![program.as_str()];
+                words.extend(arguments.iter().map(|it| &*it.shown));
+                words
+            }
+            Self::Remote { .. } => Vec::new(),
+        }
+    }
+
+    /// Returns the whole command as a person may read it: odd words in quotes, secrets as `…`.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Command { .. } => {
+                let words = self.words().into_iter();
+                words.map(quoted).collect::<Vec<_>>().join(" ")
             }
             Self::Remote { url, .. } => url.shown.clone(),
         }

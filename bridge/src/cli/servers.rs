@@ -23,18 +23,21 @@ use tool_runtime::{Dispatcher, Selection, Server, ServerSelection, View};
 
 #[derive(Debug, ClapSubcommand)]
 pub(super) enum Command {
+    #[command(flatten)]
+    Ours(Ours),
+    #[command(flatten)]
+    Offered(browse::Command),
+}
+
+/// What is done with the servers that there are.
+#[derive(Debug, ClapSubcommand)]
+pub(super) enum Ours {
     /// List the servers, and what is off
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Fetch what the registries offer
-    Sync(browse::Sync),
-    /// Find servers that the registries offer
-    Search(browse::Search),
-    /// Show a server of a registry: what it is, what it wants to know, what can be used here
-    Info(browse::Info),
     /// Add an external server, of a registry or by hand, and ask it for its tools
     Add(add::Add),
     /// Show a server: where it comes from, what is started or reached for it, what state it is in
@@ -91,20 +94,27 @@ pub(super) async fn run(
     variables: &BTreeMap<String, String>,
 ) -> Result<ExitCode, Failure> {
     let store = Store::open(&config.data, config.database_url.as_ref()).await?;
-    // What only concerns registries needs no servers.
-    match &command {
-        Command::Sync(sync) => return sync.run(config, &store).await,
-        Command::Search(search) => return search.run(config, &store).await,
-        Command::Info(info) => return info.run(config, &store, variables).await,
-        _ => {}
-    }
+    let ran = match command {
+        Command::Ours(command) => ours(command, config, variables, &store).await,
+        Command::Offered(command) => command.run(config, variables, &store).await,
+    };
+    store.close().await;
+    ran
+}
+
+async fn ours(
+    command: Ours,
+    config: &Config,
+    variables: &BTreeMap<String, String>,
+    store: &Store,
+) -> Result<ExitCode, Failure> {
     let switches = store.switches().await?;
-    let upstreams = app::upstreams(config, variables, &store).await?;
+    let upstreams = app::upstreams(config, variables, store).await?;
     let external = store.external_servers().await?;
     let dispatcher =
         app::dispatcher_with(config, variables, &switches, Some(upstreams.clone())).await?;
     match command {
-        Command::List { json } => {
+        Ours::List { json } => {
             let view = dispatcher.view();
             let servers = view.servers().map(|it| described(it, &view, &external));
             let servers: Vec<Described<'_>> = servers.collect();
@@ -116,34 +126,32 @@ pub(super) async fn run(
                 }
             }
         }
-        Command::Add(add) => {
+        Ours::Add(add) => {
             let names = view_names(&dispatcher);
-            add.run(&names, config, variables, &store).await?;
+            add.run(&names, config, variables, store).await?;
         }
-        Command::Show(one) => {
-            one.show(&dispatcher, &external, config, variables, &store)
+        Ours::Show(one) => {
+            one.show(&dispatcher, &external, config, variables, store)
                 .await?;
         }
-        Command::Tools(one) => one.tools(&dispatcher)?,
-        Command::Set(set) => set.run(&external, config, variables, &store).await?,
-        Command::Sync(_) | Command::Search(_) | Command::Info(_) => {}
-        Command::Import(import) => {
+        Ours::Tools(one) => one.tools(&dispatcher)?,
+        Ours::Set(set) => set.run(&external, config, variables, store).await?,
+        Ours::Import(import) => {
             let names = view_names(&dispatcher);
-            import::run(&import, &names, config, variables, &store).await?;
+            import::run(&import, &names, config, variables, store).await?;
         }
-        Command::Check { server, json } => {
+        Ours::Check { server, json } => {
             return check::run(server.as_deref(), json, &external, &upstreams).await;
         }
-        Command::Remove { server } => {
+        Ours::Remove { server } => {
             if !store.delete_external_server(&server).await? {
                 return Err(no_such(&server, &external).into());
             }
             print(format!("`{server}` is removed"))?;
         }
-        Command::Enable(it) => switch(&it, true, &store, &dispatcher, config).await?,
-        Command::Disable(it) => switch(&it, false, &store, &dispatcher, config).await?,
+        Ours::Enable(it) => switch(&it, true, store, &dispatcher, config).await?,
+        Ours::Disable(it) => switch(&it, false, store, &dispatcher, config).await?,
     }
-    store.close().await;
     Ok(ExitCode::SUCCESS)
 }
 

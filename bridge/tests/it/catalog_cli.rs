@@ -299,6 +299,7 @@ async fn what_a_server_was_told_is_changed() {
     let shown = home.works("servers show notes --json").await.stdout;
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(shown["variables"], json!(["NOTES_KEY", "NOTES_LOG"]));
+    assert_eq!(shown["argv"][2], "@example/notes@1.0.0");
     let database = home.0.folder.path().join("data").join(FILE_NAME);
     for file in [database.clone(), database.with_extension("sqlite-wal")] {
         let bytes = fs::read(file).unwrap_or_default();
@@ -348,6 +349,15 @@ async fn what_is_added_is_told_as_json() {
           "way": "npm",
           "why": "the only one that can be used here",
           "runs": "npx -y @example/notes@1.0.0 --folder /a --mode read",
+          "argv": [
+            "npx",
+            "-y",
+            "@example/notes@1.0.0",
+            "--folder",
+            "/a",
+            "--mode",
+            "read"
+          ],
           "given": [
             "NOTES_KEY"
           ],

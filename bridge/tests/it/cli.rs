@@ -223,9 +223,6 @@ async fn help_of_each_command() {
 
         Commands:
           list     List the servers, and what is off
-          sync     Fetch what the registries offer
-          search   Find servers that the registries offer
-          info     Show a server of a registry: what it is, what it wants to know, what can be used here
           add      Add an external server, of a registry or by hand, and ask it for its tools
           show     Show a server: where it comes from, what is started or reached for it, what state it is
                    in
@@ -236,6 +233,9 @@ async fn help_of_each_command() {
           remove   Remove an external server
           enable   Switch a server or one of its tools on; a running bridge takes it up at once
           disable  Switch a server or one of its tools off; a running bridge takes it up at once
+          sync     Fetch what the registries offer
+          search   Find servers that the registries offer
+          info     Show a server of a registry: what it is, what it wants to know, what can be used here
           help     Print this message or the help of the given subcommand(s)
 
         Options:

@@ -258,6 +258,7 @@ fn planned(called: &str, found: &Found, choice: &Choice<'_>, plan: &Plan) -> Val
         "way": choice.way.kind.as_str(),
         "why": choice.why,
         "runs": plan.shown(),
+        "argv": plan.words(),
         "given": plan.given(),
         "notes": choice.way.notes,
         "warnings": found.warnings(),

@@ -8,7 +8,7 @@ use crate::{
     config::Config,
     store::{Store, now},
 };
-use clap::Args;
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -18,6 +18,31 @@ use std::{
 
 /// How many servers of a sync are told apart on a line each, where nobody watches.
 const STEP: usize = 10_000;
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum Command {
+    /// Fetch what the registries offer
+    Sync(Sync),
+    /// Find servers that the registries offer
+    Search(Search),
+    /// Show a server of a registry: what it is, what it wants to know, what can be used here
+    Info(Info),
+}
+
+impl Command {
+    pub(super) async fn run(
+        &self,
+        config: &Config,
+        variables: &BTreeMap<String, String>,
+        store: &Store,
+    ) -> Result<ExitCode, Failure> {
+        match self {
+            Self::Sync(sync) => sync.run(config, store).await,
+            Self::Search(search) => search.run(config, store).await,
+            Self::Info(info) => info.run(config, store, variables).await,
+        }
+    }
+}
 
 /// What is to be fetched.
 #[derive(Debug, Args)]
@@ -67,7 +92,7 @@ pub(in crate::cli) struct Info {
 }
 
 impl Sync {
-    pub(super) async fn run(&self, config: &Config, store: &Store) -> Result<ExitCode, Failure> {
+    async fn run(&self, config: &Config, store: &Store) -> Result<ExitCode, Failure> {
         if let Some(name) = &self.registry {
             found::is_registry(name, config)?;
         }
@@ -153,7 +178,7 @@ impl<'a> Progress<'a> {
 }
 
 impl Search {
-    pub(super) async fn run(&self, config: &Config, store: &Store) -> Result<ExitCode, Failure> {
+    async fn run(&self, config: &Config, store: &Store) -> Result<ExitCode, Failure> {
         let index = found::index(config, store).await?;
         let filter = Filter {
             kind: self.kind.as_ref().map(|it| it.to_lowercase()),
@@ -226,7 +251,7 @@ fn found_line(found: &crate::catalog::Found) -> String {
 }
 
 impl Info {
-    pub(super) async fn run(
+    async fn run(
         &self,
         config: &Config,
         store: &Store,

@@ -53,7 +53,7 @@ impl One {
         let mut warnings = Vec::new();
         if let Some(stored) = external.iter().find(|it| it.name == server.name) {
             let entry = Entry::opened(stored, &Vault::open(&config.data)?)?;
-            reach(&entry, variables, &mut facts)?;
+            reach(&entry, self.json, variables, &mut facts)?;
             if let Some(origin) = &entry.origin {
                 warnings = outdated(origin, store).await?;
             }
@@ -143,6 +143,7 @@ fn plain(fact: &Value) -> String {
 /// Says how a server is reached, without a secret.
 fn reach(
     entry: &Entry,
+    is_json: bool,
     variables: &BTreeMap<String, String>,
     facts: &mut Map<String, Value>,
 ) -> Result<(), Failure> {
@@ -155,6 +156,9 @@ fn reach(
             "inputs".to_owned(),
             json!(origin.inputs.keys().collect::<Vec<_>>()),
         );
+        if is_json {
+            facts.insert("argv".to_owned(), json!(plan.words()));
+        }
         let mut given: Vec<String> = plan.given().into_iter().map(str::to_owned).collect();
         given.extend(origin.environment.keys().cloned());
         (plan.shown(), given, matches!(plan, Plan::Command { .. }))
