@@ -19,7 +19,7 @@ mod way;
 
 pub use choice::{Choice, ChoiceError, choose};
 pub use client::{Client, Page, Patience, Query, RegistryError};
-pub use index::{Filter, Found, Index};
+pub use index::{Filter, Index, Listed};
 pub use input::{Asked, Values};
 pub use known::{Note, SignIn, WELL_KNOWN, known, note};
 pub use pin::{Indexes, needs_pin, pin};

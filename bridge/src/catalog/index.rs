@@ -28,7 +28,7 @@ const MOST_WORDS: usize = 16;
 /// All servers that can be found, by name.
 #[derive(Debug, Default)]
 pub struct Index {
-    servers: Vec<Found>,
+    servers: Vec<Listed>,
     /// All words in order, and where the places of each begin.
     words: Vec<(Box<str>, usize)>,
     /// The places of all words, one after another, so that words that begin alike have theirs in one piece.
@@ -46,7 +46,7 @@ struct Place {
 
 /// A server that was found.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct Listed {
     /// The server, without its record.
     pub server: CatalogServer,
     /// Whether it is one of the well-known.
@@ -136,7 +136,7 @@ impl Index {
             }
         }
         server.record = String::new();
-        self.servers.push(Found {
+        self.servers.push(Listed {
             server,
             is_known: note.is_some(),
         });
@@ -154,7 +154,7 @@ impl Index {
 
     /// Finds the servers that have all words of a query, or as many of them as any has: first those that are called so,
     /// then the well-known, then by how well the words fit. Without words, the well-known come first.
-    pub fn search(&self, query: &str, filter: &Filter, limit: usize) -> Vec<&Found> {
+    pub fn search(&self, query: &str, filter: &Filter, limit: usize) -> Vec<&Listed> {
         let words: Vec<String> = words_of(query).take(MOST_WORDS).collect();
         let scores = self.scores(&words);
         let most = scores.iter().map(|it| it.words).max().unwrap_or(0);

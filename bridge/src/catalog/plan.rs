@@ -2,7 +2,7 @@
 
 use super::{
     input::{Asked, Values},
-    rules::has_odd,
+    rules::{self, has_odd},
     template::{Piece, Template},
     text::line,
     way::{Base, Part, Programs, Recipe, Slot},
@@ -147,8 +147,14 @@ impl Recipe {
         keys.all(|key| self.asked.iter().any(|it| it.key == *key))
     }
 
-    /// Fills in what was said, checked; what wasn't said is the default.
-    pub fn fill(&self, values: &Values, programs: &Programs) -> Result<Plan, FillError> {
+    /// Fills in what was said, checked; what wasn't said is the default. A program also finds `given` in its environment.
+    pub fn fill(
+        &self,
+        values: &Values,
+        given: &BTreeMap<String, Secret>,
+        programs: &Programs,
+    ) -> Result<Plan, FillError> {
+        self.can_be_given(given)?;
         let filled = self.checked(values)?;
         match &self.base {
             Base::Command {
@@ -157,7 +163,9 @@ impl Recipe {
                 after,
                 environment,
             } => {
-                let environment = filled.map(environment);
+                let mut environment = filled.map(environment);
+                let given = given.iter();
+                environment.extend(given.map(|(name, it)| (name.clone(), word(it.expose(), true))));
                 let (command, _) = programs.command(&self.kind);
                 let mut words = command.iter().map(|it| plain(it)).collect::<Vec<_>>();
                 if self.kind == super::Kind::Oci {
@@ -179,6 +187,27 @@ impl Recipe {
                 url: filled.url(url)?,
                 headers: headers_of(filled.map(headers))?,
             }),
+        }
+    }
+
+    /// Checks the names of variables that the record doesn't ask for.
+    fn can_be_given(&self, given: &BTreeMap<String, Secret>) -> Result<(), FillError> {
+        let wrong = given.keys().filter_map(|name| {
+            let reason = match self.base {
+                Base::Remote { .. } => "is a variable, and an address is given none",
+                Base::Command { .. } if rules::variable(name, false).is_ok() => return None,
+                Base::Command { .. } => "is no name of a variable",
+            };
+            Some(Problem::Wrong {
+                key: line(name, 60),
+                reason: reason.to_owned(),
+            })
+        });
+        let wrong: Vec<Problem> = wrong.collect();
+        if wrong.is_empty() {
+            Ok(())
+        } else {
+            Err(FillError(wrong))
         }
     }
 

@@ -10,7 +10,7 @@ use clopen_mcp::{
 };
 use expect_test::{Expect, expect};
 use serde_json::{Value, json, value::RawValue};
-use std::{fs, path::absolute};
+use std::{collections::BTreeMap, fs, path::absolute};
 use tempfile::TempDir;
 
 /// A machine with these programs.
@@ -48,7 +48,7 @@ fn made(rest: &Value, wanted: Option<&str>, said: &[&str], programs: &Programs) 
         Err(error) => return error.to_string(),
     };
     let here = absolute(".").unwrap().display().to_string();
-    match choice.recipe.fill(&values, programs) {
+    match choice.recipe.fill(&values, &BTreeMap::new(), programs) {
         Ok(plan) => {
             let debugged = format!("{plan:?}");
             assert!(!debugged.contains("planted"), "{debugged}");
@@ -539,6 +539,26 @@ fn reg_201_a_required_secret_is_named_before_anything_starts() {
         - `REGION` is missing; say it with `--set REGION=eu`
         - `BLANK` is missing; say it with `--set BLANK=VALUE`"#]],
     );
+}
+
+#[test]
+fn a_program_is_given_more_than_its_record_asks_for() {
+    let (_folder, programs) = programs(&["docker"]);
+    let given = |name: &str| BTreeMap::from([(name.to_owned(), Secret::new("planted"))]);
+    let made = |rest: &Value, name: &str| {
+        let ways = ways(&record(rest));
+        let recipe = ways[0].recipe.as_ref().unwrap();
+        match recipe.fill(&Values::new(), &given(name), &programs) {
+            Ok(plan) => plan.shown(),
+            Err(error) => error.to_string(),
+        }
+    };
+    expect!["docker run -i --rm -e SSL_CERT_FILE docker.io/example/db:3.1.0"]
+        .assert_eq(&made(&oci(&json!({})), "SSL_CERT_FILE"));
+    expect!["- `--evil` is no name of a variable"]
+        .assert_eq(&made(&oci(&json!({})), "--evil"));
+    expect!["- `SSL_CERT_FILE` is a variable, and an address is given none"]
+        .assert_eq(&made(&remote(&json!({})), "SSL_CERT_FILE"));
 }
 
 /// Says why none of these packages of npm is started.

@@ -145,7 +145,8 @@ impl Add {
             introduce(&found, &choice)?;
             inputs::ask(choice.recipe, &mut values)?;
         }
-        let plan = choice.recipe.fill(&values, &programs);
+        let environment = pairs(&self.environment, '=', "--env NAME=VALUE")?;
+        let plan = choice.recipe.fill(&values, &environment, &programs);
         let plan = plan.map_err(|error| format!("`{}` is not added yet:\n{error}", self.name))?;
         if !self.json {
             if !can_ask {
@@ -171,7 +172,7 @@ impl Add {
             record: found.entry.raw.clone(),
             way: choice.place,
             inputs: values,
-            environment: pairs(&self.environment, '=', "--env NAME=VALUE")?,
+            environment,
         };
         keep(&entry(&called, origin, plan), config, store).await?;
         shown["added"] = json!(true);
@@ -280,12 +281,10 @@ pub(super) fn entry(called: &str, origin: Origin, plan: Plan) -> Entry {
                 environment,
             } => {
                 let arguments = arguments.iter().map(|it| it.text.expose().to_owned());
-                let mut environment = given(environment);
-                environment.extend(origin.environment.clone());
                 Address::Command {
                     program,
                     arguments: arguments.collect(),
-                    environment,
+                    environment: given(environment),
                     folder: None,
                 }
             }

@@ -3,7 +3,7 @@
 use super::found::{self, Found};
 use crate::{
     app,
-    catalog::{Entry, Filter, Patience, Programs, Status, Synced, WELL_KNOWN, sync, ways},
+    catalog::{Entry, Filter, Listed, Patience, Programs, Status, Synced, WELL_KNOWN, sync, ways},
     cli::{CANNOT, Failure, NO, in_full, print, print_json},
     config::Config,
     store::{Store, now},
@@ -186,11 +186,11 @@ impl Search {
         };
         let found = index.search(&self.words.join(" "), &filter, self.limit);
         if self.json {
-            let servers: Vec<Value> = found.iter().map(|it| found_json(it)).collect();
+            let servers: Vec<Value> = found.iter().map(|it| listed_json(it)).collect();
             print_json(&json!({ "servers": servers }))?;
         } else {
             for it in &found {
-                print(found_line(it))?;
+                print(listed_line(it))?;
             }
         }
         let mut never = Vec::new();
@@ -214,8 +214,8 @@ impl Search {
     }
 }
 
-fn found_json(found: &crate::catalog::Found) -> Value {
-    let server = &found.server;
+fn listed_json(listed: &Listed) -> Value {
+    let server = &listed.server;
     json!({
         "name": server.name,
         "title": server.title,
@@ -226,12 +226,12 @@ fn found_json(found: &crate::catalog::Found) -> Value {
         "needsKey": server.needs_key,
         "status": server.status,
         "statusMessage": server.status_message,
-        "wellKnown": found.is_known,
+        "wellKnown": listed.is_known,
     })
 }
 
-fn found_line(found: &crate::catalog::Found) -> String {
-    let server = &found.server;
+fn listed_line(listed: &Listed) -> String {
+    let server = &listed.server;
     let mut facts = vec![server.kinds.replace(' ', ", ")];
     facts.extend(
         server

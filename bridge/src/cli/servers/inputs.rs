@@ -3,7 +3,7 @@
 use super::found::input_line;
 use crate::{
     catalog::{Asked, Recipe, Values},
-    cli::Failure,
+    cli::{CANNOT, Failure},
     secret::Secret,
 };
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
@@ -97,6 +97,7 @@ fn read_hidden() -> io::Result<String> {
     use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
     let terminal = io::stdin();
     let before = tcgetattr(&terminal)?;
+    restore_at_the_end(before.clone());
     let mut hidden = before.clone();
     hidden.local_modes.remove(LocalModes::ECHO);
     tcsetattr(&terminal, OptionalActions::Flush, &hidden)?;
@@ -104,6 +105,22 @@ fn read_hidden() -> io::Result<String> {
     tcsetattr(&terminal, OptionalActions::Now, &before)?;
     eprintln!();
     line
+}
+
+/// Leaves the terminal as it was to whoever stops the program with Ctrl-C.
+#[cfg(unix)]
+fn restore_at_the_end(before: rustix::termios::Termios) {
+    use rustix::termios::{OptionalActions, tcsetattr};
+    static WATCHES: std::sync::Once = std::sync::Once::new();
+    WATCHES.call_once(|| {
+        tokio::spawn(async move {
+            if tokio::signal::ctrl_c().await.is_ok() {
+                let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
+                eprintln!();
+                std::process::exit(i32::from(CANNOT));
+            }
+        });
+    });
 }
 
 #[cfg(not(unix))]

@@ -159,8 +159,7 @@ fn reach(
         if is_json {
             facts.insert("argv".to_owned(), json!(plan.words()));
         }
-        let mut given: Vec<String> = plan.given().into_iter().map(str::to_owned).collect();
-        given.extend(origin.environment.keys().cloned());
+        let given = plan.given().into_iter().map(str::to_owned).collect();
         (plan.shown(), given, matches!(plan, Plan::Command { .. }))
     } else {
         facts.insert("from".to_owned(), json!(entry.source));
@@ -185,7 +184,7 @@ fn planned(origin: &Origin, variables: &BTreeMap<String, String>) -> Result<Plan
     let ways: Vec<Way> = ways(&record);
     let recipe = ways.get(origin.way).and_then(|it| it.recipe.as_ref().ok());
     let recipe = recipe.ok_or("its record can't be used any more; remove it and add it again")?;
-    Ok(recipe.fill(&origin.inputs, &programs(variables))?)
+    Ok(recipe.fill(&origin.inputs, &origin.environment, &programs(variables))?)
 }
 
 /// Says whether the registry has another word on a server by now.
