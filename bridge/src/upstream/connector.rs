@@ -54,6 +54,9 @@ use std::{
 };
 use thiserror::Error;
 
+/// The longest limit of time there is, so that what it ends at can be told.
+const EVER: Duration = Duration::from_hours(24 * 365);
+
 /// Where a server is and what it is given.
 #[derive(Clone)]
 pub enum Address {
@@ -158,8 +161,14 @@ impl Connector {
         tls: &ClientConfig,
     ) -> Result<Self, ConnectorError> {
         let environment = environment.into_iter();
+        let bounded = |it: Duration| it.min(EVER);
         Ok(Self {
-            limits,
+            limits: Limits {
+                connect: bounded(limits.connect),
+                call: bounded(limits.call),
+                longest: bounded(limits.longest),
+                message: limits.message,
+            },
             environment: environment.filter(stdio::is_harmless).collect(),
             clients: Clients::new(tls)?,
             guardian: Arc::default(),

@@ -256,6 +256,43 @@ while :; do sleep 0.1; printf '{"jsonrpc":"2.0","method":"notifications/progress
 }
 
 #[tokio::test]
+async fn limits_may_be_very_long() {
+    let script = r#"read -r call; printf '{"id":2,"result":1}\n'; cat >/dev/null"#;
+    let limits = Limits {
+        connect: Duration::MAX,
+        call: Duration::MAX,
+        longest: Duration::MAX,
+        ..limits()
+    };
+    let client = open_with(script, limits).await;
+    let said = Talk {
+        limit: Some(Duration::MAX),
+        ..talk(&Arc::new(Scribe::default()))
+    };
+    let answer = client.converse("tools/call", &json!({}), said).await;
+    answer.expect("it answers");
+}
+
+#[tokio::test]
+async fn tim_234_a_call_may_have_a_limit_of_its_own() {
+    let client = open("cat >/dev/null").await;
+    let scribe = Arc::new(Scribe::default());
+    for said in [Talk::default(), talk(&scribe)] {
+        let limit = Duration::from_millis(200);
+        let said = Talk {
+            limit: Some(limit),
+            ..said
+        };
+        let answer = client.converse("tools/call", &json!({}), said).await;
+        let error = answer.expect_err("nobody answers");
+        let UpstreamError::TimedOut { after, .. } = error else {
+            panic!("{error}");
+        };
+        assert_eq!(after, limit);
+    }
+}
+
+#[tokio::test]
 async fn tim_241_an_open_question_stops_the_clock() {
     let script = r#"read -r call; printf '%s\n' '{"jsonrpc":"2.0","id":"q","method":"elicitation/create"}'; cat >/dev/null"#;
     let limits = Limits {

@@ -75,13 +75,14 @@ impl Link {
     ) -> Result<Box<RawValue>, UpstreamError> {
         let era = self.transport.ears().era();
         let outgoing = self.write(era, method, params, talk)?;
+        let limit = talk.limit.unwrap_or(self.limits.call);
+        let limit = limit.min(self.limits.longest);
         let result = if talk.listener.is_none() && !talk.progress {
-            let limit = self.limits.call.min(self.limits.longest);
             let exchange = self.transport.exchange(outgoing, None);
             self.in_time(method, limit, exchange).await
         } else {
             let (entered, asked) = self.transport.ears().enter(outgoing.id, talk);
-            self.exchange_with(outgoing, &entered, asked).await
+            self.exchange_with(outgoing, &entered, asked, limit).await
         };
         match era {
             Era::Legacy => result,
@@ -165,13 +166,14 @@ impl Link {
         outgoing: Outgoing<'_>,
         entered: &Entered<'_>,
         mut asked: mpsc::Receiver<Asked>,
+        limit: Duration,
     ) -> Result<Box<RawValue>, UpstreamError> {
         let (ongoing, method) = (&*entered.ongoing, outgoing.method);
         let end = Instant::now() + self.limits.longest;
         let mut questions = ongoing.questions();
         let mut exchange = pin!(self.transport.exchange(outgoing, Some(ongoing)));
         loop {
-            let idle = ongoing.went_on() + self.limits.call;
+            let idle = ongoing.went_on() + limit;
             let until = if questions.are_open() {
                 end
             } else {
@@ -190,8 +192,8 @@ impl Link {
                     if now >= end {
                         return Err(self.timed_out(method, self.limits.longest));
                     }
-                    if ongoing.went_on() + self.limits.call <= now {
-                        return Err(self.timed_out(method, self.limits.call));
+                    if ongoing.went_on() + limit <= now {
+                        return Err(self.timed_out(method, limit));
                     }
                 }
             }

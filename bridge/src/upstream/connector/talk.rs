@@ -1,7 +1,7 @@
 //! What goes to and fro while a request is under way.
 
 use serde_json::{Map, Value};
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 use tool_runtime::{BoxFuture, Level};
 
 /// What a request brings besides its parameters. The default is a plain request, to which nobody listens.
@@ -14,6 +14,8 @@ pub struct Talk {
     pub log: Option<Level>,
     /// Whether the caller wants to know of progress, which then holds off the limit of time.
     pub progress: bool,
+    /// How long the server may take, or be silent, where it is not as long as for all requests.
+    pub limit: Option<Duration>,
     /// What else of the caller's `_meta` goes on to the server: traces, and keys of vendors. What concerns one hop only
     /// is left out.
     pub meta: Map<String, Value>,
@@ -30,6 +32,7 @@ impl fmt::Debug for Talk {
         f.debug_struct("Talk")
             .field("log", &self.log)
             .field("progress", &self.progress)
+            .field("limit", &self.limit)
             .field("is_heard", &self.listener.is_some())
             .finish_non_exhaustive()
     }
