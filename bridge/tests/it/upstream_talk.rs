@@ -1,7 +1,9 @@
 //! What servers say while a request is under way, and what they are told.
 
 use crate::endpoint::{Answer, Endpoint, connector, legacy, limits};
-use clopen_mcp::upstream::{Address, Client, Limits, Listener, News, Refusal, Talk, UpstreamError};
+use clopen_mcp::upstream::{
+    Address, Client, Limits, Listener, News, Opening, Refusal, Talk, UpstreamError,
+};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -379,6 +381,44 @@ async fn a_stream_belongs_to_its_request() {
     endpoint
         .was_asked(|it| it.is("notifications/cancelled"))
         .await;
+}
+
+#[tokio::test]
+async fn who_can_be_asked_listens_before_it_calls() {
+    let endpoint = Endpoint::serve(|asked| {
+        if asked.is("initialize") {
+            return Answer::new("200 OK", &["mcp-session-id: s-1"], WELCOME);
+        }
+        match asked.method.as_str() {
+            "GET" => Answer::stream(": hi\n\n").hanging(),
+            _ if asked.is("tools/call") => Answer::json(r#"{"id":2,"result":1}"#),
+            _ => Answer::accepted(),
+        }
+    });
+    let endpoint = endpoint.await;
+    let address = Address::Http {
+        url: endpoint.url.clone(),
+        headers: BTreeMap::new(),
+    };
+    let elicitation = json!({ "elicitation": {} });
+    let opening = Opening {
+        capabilities: elicitation.as_object().cloned().unwrap_or_default(),
+        ..legacy()
+    };
+    let client = connector(limits())
+        .connect("fake", &address, &opening)
+        .await;
+    let client = client.expect("it connects");
+    client.request("tools/call", &()).await.expect("it answers");
+    let asked = endpoint.asked();
+    assert!(
+        asked[0]
+            .body
+            .contains(r#""capabilities":{"elicitation":{}}"#),
+        "{asked:#?}"
+    );
+    assert_eq!(asked[2].method, "GET");
+    assert!(asked[3].is("tools/call"));
 }
 
 #[tokio::test]

@@ -63,7 +63,7 @@ pub(super) async fn connect(
     for news in welcome.announced() {
         bulletin.watch(news);
     }
-    // A server may ask something there, too.
+    // Many servers ask between requests what concerns one, and nobody at all if nobody listens there.
     let may_ask = link.transport.ears().era() == Era::Legacy && !opening.capabilities.is_empty();
     let has_news = !bulletin.watched().is_empty() || may_ask;
     let client = Client(Arc::new(Connection {
@@ -76,6 +76,9 @@ pub(super) async fn connect(
     }));
     if has_news {
         client.0.listen();
+    }
+    if may_ask {
+        client.0.is_listening().await;
     }
     Ok(client)
 }
@@ -120,6 +123,7 @@ impl Client {
         }
         if it.bulletin().watch(News::Updated(uri.to_owned())) {
             it.listen();
+            it.is_listening().await;
         }
         Ok(())
     }
@@ -226,6 +230,13 @@ impl Connection {
             }
             (Transport::Endpoint(endpoint), Era::Legacy) => endpoint.listen(),
             (Transport::Program(_), Era::Legacy) => {}
+        }
+    }
+
+    /// Waits until a session is listened to.
+    async fn is_listening(&self) {
+        if let Transport::Endpoint(endpoint) = &self.link.transport {
+            endpoint.is_listened_to().await;
         }
     }
 

@@ -39,6 +39,8 @@ use tokio::{
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+/// How long a server may take to say whether it tells news between requests.
+const LISTENED: Duration = Duration::from_secs(2);
 /// How long it may take for what has no answer.
 const ASIDE: Duration = Duration::from_secs(10);
 /// How much is read of a body that is no answer.
@@ -79,6 +81,8 @@ struct Shared {
     lost: AtomicBool,
     /// Whether somebody listens for news between requests.
     listens: AtomicBool,
+    /// Cancelled when the server has said whether it tells news between requests.
+    listened: CancellationToken,
     /// Who waits for what, where answers don't come as answers to what is posted, but on a stream of their own.
     waiting: Option<Waiting>,
 }
@@ -127,6 +131,7 @@ impl Endpoint {
                 over,
                 lost: AtomicBool::new(false),
                 listens: AtomicBool::new(false),
+                listened: CancellationToken::new(),
                 waiting,
             }),
         }
@@ -185,6 +190,14 @@ impl Endpoint {
     pub(super) fn listen(&self) {
         if self.shared.waiting.is_none() && !self.shared.listens.swap(true, Ordering::Relaxed) {
             tokio::spawn(self.shared.clone().listen());
+        }
+    }
+
+    /// Waits until nothing that the server says between requests is missed, but not for long.
+    pub(super) async fn is_listened_to(&self) {
+        if self.shared.listens.load(Ordering::Relaxed) {
+            // One that does not say so may hold it back until there is news.
+            let _ = timeout(LISTENED, self.shared.listened.cancelled()).await;
         }
     }
 

@@ -38,7 +38,9 @@ impl Shared {
     }
 
     async fn listen_once(self: &Arc<Self>, is_again: bool) -> News {
-        let Ok(mut response) = self.get().send().await else {
+        let response = self.get().send().await;
+        self.listened.cancel();
+        let Ok(mut response) = response else {
             return News::Failed;
         };
         if response.status().is_server_error() {
