@@ -463,6 +463,11 @@ impl Provider for Upstreams {
         let schema = tool.input_schema.clone();
         Ok(Box::pin(async move {
             let upstream = self.find_now(&server)?;
+            let mut params = params;
+            let name = params.name.as_deref().unwrap_or_default();
+            if upstream.only_runs_as_task(name) {
+                params.task = Some(Map::new());
+            }
             let result = self
                 .relay(
                     &upstream,

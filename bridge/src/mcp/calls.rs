@@ -156,8 +156,11 @@ pub(super) fn call_tool(
     let view = door.dispatcher.view();
     let tool = view.reached_tool(&name, &peer.caller);
     let arguments = &*without_invented(&peer.caller.engine, tool, arguments);
-    let (talk, call) = prepare(door, peer, "tools/call", &name, arguments, params)?;
+    let (talk, mut call) = prepare(door, peer, "tools/call", &name, arguments, params)?;
     let (name, arguments) = (name.into_owned(), arguments.to_owned());
+    if tool.is_some_and(|it| it.task == Some(TaskSupport::Late)) {
+        call.context.meta = Meta::whole(params);
+    }
     if let Some(tool) = tool
         && let Some((tasks, capabilities)) = tasks::for_call(door, peer, tool)?
     {

@@ -8,7 +8,7 @@ use super::{
     stream::{Exchange, Work},
 };
 use serde::{Deserialize, Serialize};
-use serde_json::{Number, Value, json, value::RawValue};
+use serde_json::{Map, Number, Value, json, value::RawValue};
 use std::{borrow::Cow, sync::Arc};
 use tokio::sync::mpsc;
 use tool_runtime::{
@@ -90,6 +90,17 @@ impl<'a> Meta<'a> {
         let read: Result<OnlyMeta<'a>, _> = serde_json::from_str(params.get());
         read.map(|it| it.meta)
             .map_err(|error| RpcError::invalid_params(format!("`_meta` doesn't fit: {error}")))
+    }
+
+    /// All of `_meta`, as it came.
+    pub(super) fn whole(params: Option<&RawValue>) -> Map<String, Value> {
+        #[derive(Default, Deserialize)]
+        struct Whole {
+            #[serde(default, rename = "_meta")]
+            meta: Map<String, Value>,
+        }
+        let whole: Option<Whole> = params.and_then(|it| serde_json::from_str(it.get()).ok());
+        whole.unwrap_or_default().meta
     }
 
     /// The level that it names; `Err` if it names none that there is.

@@ -195,7 +195,14 @@ pub(super) const fn is_lost(error: &UpstreamError) -> bool {
 
 /// Whether the server is known to have done nothing.
 pub(super) const fn was_not_taken(error: &UpstreamError) -> bool {
-    matches!(error, UpstreamError::SessionLost { .. })
+    matches!(
+        error,
+        UpstreamError::SessionLost { .. }
+            | UpstreamError::Unreachable {
+                was_connected: false,
+                ..
+            }
+    )
 }
 
 /// Whether the server itself has failed, so that it may do so again in a moment, or not.

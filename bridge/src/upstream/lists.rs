@@ -6,7 +6,7 @@ use super::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 /// How long a list is good of which the server doesn't say how long.
 const LISTED: Duration = Duration::from_mins(10);
@@ -109,6 +109,19 @@ impl Heard {
             && self.resources.is_empty()
             && self.templates.is_empty()
             && self.prompts.is_empty()
+    }
+
+    /// The tools that a server with sessions wants to be called as tasks, and not otherwise.
+    pub(super) fn only_tasks(&self) -> BTreeSet<String> {
+        if self.is_modern {
+            return BTreeSet::new();
+        }
+        let only = self.tools.iter().filter(|it| {
+            let support = it.get("execution").and_then(|it| it.get("taskSupport"));
+            support.is_some_and(|it| it == "required")
+        });
+        only.filter_map(|it| Some(it.get("name")?.as_str()?.to_owned()))
+            .collect()
     }
 
     /// How long all of it is good.

@@ -14,7 +14,7 @@ mod waiting;
 pub(super) use waiting::WaitingCalls;
 
 use super::{
-    connector::{Client, Talk},
+    connector::{Client, Talk, UpstreamError},
     failure::{ExternalError, Failure},
 };
 use futures_util::future::try_join_all;
@@ -46,6 +46,9 @@ pub(super) struct Params {
     pub(super) input_responses: Option<BTreeMap<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) request_state: Option<String>,
+    /// That it is to run as a task, for servers with sessions that want to be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) task: Option<Map<String, Value>>,
 }
 
 /// A request that is to be made.
@@ -148,16 +151,14 @@ impl Relay<'_> {
                 capabilities
             },
             headers: self.headers.clone(),
+            meta: context.meta.clone(),
             ..Talk::default()
         }
     }
 
     async fn once(&self) -> Result<Box<RawValue>, Failure> {
         let talk = self.talk(true);
-        let answered = self
-            .client
-            .converse(self.method, &self.params, talk)
-            .await?;
+        let answered = ask(self.client, self.method, &self.params, talk).await?;
         match Task::of(&answered) {
             Some(created) if self.context.later.is_possible() => self.follow(created).await,
             _ => Ok(answered),
@@ -217,6 +218,23 @@ impl Relay<'_> {
         let call = self.waiting.keep(waiting);
         let state = serde_json::to_string(&State::Waits(call)).ok();
         Err(Failure::Asks(InputRequired { questions, state }))
+    }
+}
+
+/// Makes a request; one that runs as a task has the task's result.
+async fn ask(
+    client: &Client,
+    method: &str,
+    params: &Params,
+    talk: Talk,
+) -> Result<Box<RawValue>, UpstreamError> {
+    if params.task.is_none() {
+        return client.converse(method, params, talk).await;
+    }
+    let answered = client.converse(method, params, talk.clone()).await?;
+    match task::in_session(&answered) {
+        Some(id) => task::result_in_session(client, id, talk).await,
+        None => Ok(answered),
     }
 }
 

@@ -55,6 +55,8 @@ pub(super) struct Upstream {
     is_gone: AtomicBool,
     /// Until when its lists are good.
     good_until: Mutex<Option<Instant>>,
+    /// The tools that only run as tasks, on servers with sessions.
+    only_tasks: RwLock<BTreeSet<String>>,
     /// How often it has listed nothing.
     was_empty: AtomicUsize,
     told: Mutex<VecDeque<Instant>>,
@@ -128,6 +130,7 @@ impl Upstream {
             is_gone: AtomicBool::new(false),
             good_until: Mutex::default(),
             was_empty: AtomicUsize::default(),
+            only_tasks: RwLock::default(),
             told: Mutex::default(),
         };
         let listed = upstream.stored.listed.as_deref().and_then(Heard::read);
@@ -204,6 +207,10 @@ impl Upstream {
             ));
         }
         let tools = items::tools(&name, &heard.tools, heard.is_modern, &mut notes);
+        *self
+            .only_tasks
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = heard.only_tasks();
         let (resources, templates) = (&heard.resources, &heard.templates);
         self.show(Server {
             version: heard.version.clone(),
@@ -270,6 +277,14 @@ impl Upstream {
     pub(super) fn server(&self) -> Arc<Server> {
         let offered = self.offered.read();
         offered.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether a tool must be called as a task.
+    pub(super) fn only_runs_as_task(&self, tool: &str) -> bool {
+        let only_tasks = self.only_tasks.read();
+        only_tasks
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(tool)
     }
 
     pub(super) fn notes(&self) -> Vec<String> {

@@ -555,8 +555,7 @@ fn a_program_is_given_more_than_its_record_asks_for() {
     };
     expect!["docker run -i --rm -e SSL_CERT_FILE docker.io/example/db:3.1.0"]
         .assert_eq(&made(&oci(&json!({})), "SSL_CERT_FILE"));
-    expect!["- `--evil` is no name of a variable"]
-        .assert_eq(&made(&oci(&json!({})), "--evil"));
+    expect!["- `--evil` is no name of a variable"].assert_eq(&made(&oci(&json!({})), "--evil"));
     expect!["- `SSL_CERT_FILE` is a variable, and an address is given none"]
         .assert_eq(&made(&remote(&json!({})), "SSL_CERT_FILE"));
 }

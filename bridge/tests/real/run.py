@@ -33,6 +33,7 @@ def prepare(folder):
             ("echo", {"message": "hello"}, "^Echo: hello$"),
             ("get-sum", {"a": 2, "b": 3}, r"\b5\b"),
             ("get-structured-content", {"location": "New York"}, "temperature"),
+            ("simulate-research-query", {"topic": "tea"}, "tea"),
         ]),
         "filesystem": ({"allowed_dir": files}, [
             ("read_text_file", {"path": str(files / "poem.txt")}, "^roses\nviolets\n$"),

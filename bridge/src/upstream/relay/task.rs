@@ -2,7 +2,7 @@
 
 use super::{Questions, Relay};
 use crate::upstream::{
-    connector::{Client, Talk},
+    connector::{Client, Talk, UpstreamError},
     failure::{ExternalError, Failure},
 };
 use serde::Deserialize;
@@ -138,6 +138,37 @@ impl Relay<'_> {
         }
         .into()
     }
+}
+
+/// Returns the task that a server with sessions says that it has begun.
+pub(super) fn in_session(answered: &RawValue) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Begun {
+        task: Named,
+    }
+    #[derive(Deserialize)]
+    struct Named {
+        #[serde(rename = "taskId")]
+        id: String,
+    }
+    let begun: Begun = serde_json::from_str(answered.get()).ok()?;
+    Some(begun.task.id)
+}
+
+/// Waits for the result of a task of a server with sessions, which answers when there is one.
+pub(super) async fn result_in_session(
+    client: &Client,
+    id: String,
+    talk: Talk,
+) -> Result<Box<RawValue>, UpstreamError> {
+    let asked = json!({ "taskId": id });
+    let mut unfinished = Unfinished {
+        client,
+        id: Some(id),
+    };
+    let result = client.converse("tasks/result", &asked, talk).await?;
+    unfinished.id = None;
+    Ok(result)
 }
 
 /// Takes a task back if it is dropped.

@@ -2,7 +2,7 @@
 
 use super::{
     super::connector::{Listener, Refusal, Talk, UpstreamError},
-    Relay,
+    Relay, ask,
     listening::relay_progress,
 };
 use serde_json::{Value, value::RawValue};
@@ -72,7 +72,7 @@ impl Waiting {
         };
         let (client, method, params) = (relay.client.clone(), relay.method, relay.params.clone());
         let mut call = JoinSet::new();
-        call.spawn(async move { client.converse(method, &params, talk).await });
+        call.spawn(async move { ask(&client, method, &params, talk).await });
         Self {
             call,
             said,
