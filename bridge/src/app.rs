@@ -12,7 +12,7 @@ use crate::{
         service_token,
     },
     telemetry::CallLog,
-    upstream::{self, Connector, ConnectorError, Upstreams},
+    upstream::{self, Connector, ConnectorError, Journals, Upstreams},
     web,
 };
 use axum::{Router, serve::ListenerExt};
@@ -134,6 +134,11 @@ pub async fn dispatcher(
     dispatcher_with(config, variables, &switches, Some(upstreams)).await
 }
 
+/// Returns where it is kept what the programs of external servers write to their error output.
+pub(crate) fn journals(config: &Config) -> Journals {
+    Journals::new(config.data.join("logs"))
+}
+
 /// Makes the external servers of a store, as they last listed their tools.
 pub(crate) async fn upstreams(
     config: &Config,
@@ -148,6 +153,7 @@ pub(crate) async fn upstreams(
     };
     let environment = variables.iter().map(|(name, it)| (name.into(), it.into()));
     let connector = Connector::new(limits, environment, &tls())?;
+    let connector = connector.with_journals(journals(config));
     let upstreams = Upstreams::new(store.clone(), connector, config.timeouts.clone());
     let stored = store.external_servers().await?;
     // Without any, nobody needs a key.

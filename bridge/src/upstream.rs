@@ -11,8 +11,8 @@ mod relay;
 mod server;
 
 pub use connector::{
-    Address, Client, Connector, ConnectorError, Era, Limits, Listener, News, Opening, Refusal,
-    Talk, UpstreamError, param_headers,
+    Address, Client, Connector, ConnectorError, Era, Journals, Limits, Listener, News, Opening,
+    Refusal, Talk, UpstreamError, param_headers,
 };
 pub use entry::{Entry, EntryError, Origin};
 pub use failure::ExternalError;

@@ -56,6 +56,14 @@ pub(super) enum Ours {
         #[arg(long)]
         json: bool,
     },
+    /// Show what the program of an external server has written to its error output
+    Logs {
+        /// The server
+        server: String,
+        /// How many of the last lines
+        #[arg(long, default_value_t = 100)]
+        lines: usize,
+    },
     /// Remove an external server
     Remove {
         /// The server
@@ -143,10 +151,12 @@ async fn ours(
         Ours::Check { server, json } => {
             return check::run(server.as_deref(), json, &external, &upstreams).await;
         }
+        Ours::Logs { server, lines } => logs(&server, lines, &external, config)?,
         Ours::Remove { server } => {
             if !store.delete_external_server(&server).await? {
                 return Err(no_such(&server, &external).into());
             }
+            app::journals(config).remove(&server);
             print(format!("`{server}` is removed"))?;
         }
         Ours::Enable(it) => switch(&it, true, store, &dispatcher, config).await?,
@@ -197,6 +207,25 @@ pub(super) async fn ask(name: &str, upstreams: &Upstreams) -> Result<bool, Failu
             Ok(false)
         }
     }
+}
+
+fn logs(
+    server: &str,
+    lines: usize,
+    external: &[ExternalServer],
+    config: &Config,
+) -> Result<(), Failure> {
+    if !external.iter().any(|it| it.name == server) {
+        return Err(no_such(server, external).into());
+    }
+    let last = app::journals(config).last(server, lines)?;
+    if last.is_empty() {
+        eprintln!("`{server}` has written nothing; only programs that are started here do");
+    }
+    for line in last {
+        print(line)?;
+    }
+    Ok(())
 }
 
 async fn switch(

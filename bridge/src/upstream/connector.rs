@@ -11,6 +11,7 @@ mod error;
 mod greeting;
 mod guardian;
 mod http;
+mod journal;
 mod lines;
 mod link;
 mod listening;
@@ -32,6 +33,7 @@ mod welcome;
 
 pub use client::Client;
 pub use error::UpstreamError;
+pub use journal::Journals;
 pub use news::News;
 pub use parameters::param_headers;
 pub(super) use parameters::wrong_param_headers;
@@ -151,6 +153,7 @@ pub struct Connector {
     clients: Clients,
     guardian: Arc<Guardian>,
     login_path: Arc<LoginPath>,
+    journals: Option<Journals>,
 }
 
 impl Connector {
@@ -173,7 +176,15 @@ impl Connector {
             clients: Clients::new(tls)?,
             guardian: Arc::default(),
             login_path: Arc::default(),
+            journals: None,
         })
+    }
+
+    /// Returns one that keeps what programs write to their error output.
+    #[must_use]
+    pub fn with_journals(mut self, journals: Journals) -> Self {
+        self.journals = Some(journals);
+        self
     }
 
     /// Returns one that is the same in all but how long a server may take for a request.

@@ -205,6 +205,7 @@ impl Greeting<'_> {
                     environment,
                     folder: folder.as_deref(),
                     guardian: &self.connector.guardian,
+                    journals: self.connector.journals.as_ref(),
                 };
                 Transport::Program(Program::start(self.server, &start, limits)?)
             }

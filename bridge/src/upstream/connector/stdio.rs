@@ -5,6 +5,7 @@ use super::{
     ears::{Ears, Place},
     error::result,
     guardian::Guardian,
+    journal::{Journal, Journals},
     lines::{self, Line},
     link::Outgoing,
     mask::Masks,
@@ -99,6 +100,8 @@ pub(super) struct Start<'a> {
     pub(super) environment: &'a BTreeMap<String, Secret>,
     pub(super) folder: Option<&'a Path>,
     pub(super) guardian: &'a Arc<Guardian>,
+    /// Where its error output is kept.
+    pub(super) journals: Option<&'a Journals>,
 }
 
 /// A running program.
@@ -168,7 +171,9 @@ impl Program {
             queue,
         };
         streams.spawn(reader.read(output, mute.clone().drop_guard()));
-        streams.spawn(listen(errors, program.tail.clone()));
+        let journal = start.journals.and_then(|it| it.open(server));
+        let (tail, ears) = (program.tail.clone(), program.ears.clone());
+        streams.spawn(listen(errors, tail, journal, ears));
         let supervisor = Supervisor {
             process,
             streams,
@@ -390,10 +395,21 @@ async fn write(
     }
 }
 
-async fn listen(mut errors: ChildStderr, tail: Arc<Tail>) {
+async fn listen(
+    mut errors: ChildStderr,
+    tail: Arc<Tail>,
+    mut journal: Option<Journal>,
+    ears: Arc<Ears>,
+) {
     let mut chunk = vec![0; 4096];
     while let Ok(size @ 1..) = errors.read(&mut chunk).await {
         tail.push(&chunk[..size]);
+        if let Some(journal) = &mut journal {
+            journal.write(&chunk[..size], ears.masks());
+        }
+    }
+    if let Some(mut journal) = journal {
+        journal.end(ears.masks());
     }
 }
 
