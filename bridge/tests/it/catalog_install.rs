@@ -9,6 +9,7 @@ use clopen_mcp::{
     secret::Secret,
 };
 use expect_test::{Expect, expect};
+use proptest::{collection::vec, option, prelude::*};
 use serde_json::{Value, json, value::RawValue};
 use std::{collections::BTreeMap, fs, path::absolute};
 use tempfile::TempDir;
@@ -733,4 +734,69 @@ fn what_is_hostile_is_refused() {
         &["folder=--evil"],
         &expect!["- `folder` begins with `-`, and would be taken for an option"],
     );
+}
+
+/// Texts that records may have where they should not.
+fn odd() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-z]{1,6}",
+        "-{1,2}[a-z]{1,8}(=[a-z/:]{0,8})?",
+        "(-y|--quiet|-v|-e|--rm|--init|--network|--python|-p|x@1.0.0|1.0.0|latest)",
+        r"\{[a-z]{0,3}\}[a-z-]{0,4}",
+        "https?://[a-z{}@:/]{0,12}",
+        any::<String>(),
+    ]
+}
+
+fn argument() -> impl Strategy<Value = Value> {
+    let texts = (odd(), odd(), option::of(odd()), option::of(odd()));
+    (texts, any::<bool>(), any::<bool>()).prop_map(
+        |((name, hint, value, default), named, required)| {
+            json!({
+                "type": if named { "named" } else { "positional" },
+                "name": name,
+                "valueHint": hint,
+                "value": value,
+                "default": default,
+                "isRequired": required,
+                "format": if hint.len() % 3 == 0 { "boolean" } else { "string" },
+                "variables": { "a": { "default": "-x" }, "b": {} },
+            })
+        },
+    )
+}
+
+proptest! {
+    /// Whatever a record says, what is started is the package that it names.
+    #[test]
+    fn the_package_stands_where_it_is_expected(
+        kind in prop_oneof![Just("npm"), Just("pypi"), Just("oci")],
+        identifier in odd(),
+        version in prop_oneof![Just("1.0.0".to_owned()), odd()],
+        before in vec(argument(), 0..3),
+        after in vec(argument(), 0..3),
+    ) {
+        let rest = json!({ "packages": [{
+            "registryType": kind,
+            "identifier": identifier,
+            "version": version,
+            "runtimeArguments": before,
+            "packageArguments": after,
+            "environmentVariables": [{ "name": "A", "default": "1" }],
+        }]});
+        let (_folder, programs) = programs(&["npx", "uvx", "docker"]);
+        let ways = ways(&record(&rest));
+        let Ok(recipe) = &ways[0].recipe else { return Ok(()) };
+        let Ok(plan) = recipe.fill(&Values::new(), &BTreeMap::new(), &programs) else { return Ok(()) };
+        // `run -i --rm -e A` for images.
+        let mut words = plan.words().into_iter().skip(if kind == "oci" { 6 } else { 1 });
+        let package = loop {
+            match words.next().unwrap() {
+                "-p" | "-e" | "-v" | "-u" | "-w" | "-h" | "-l" | "-m" | "-c" => drop(words.next()),
+                word if word.starts_with('-') => {}
+                word => break word,
+            }
+        };
+        prop_assert!(package.contains(&identifier), "{package} in {}", plan.shown());
+    }
 }

@@ -273,7 +273,9 @@ pub(super) fn entry(called: &str, origin: Origin, plan: Plan) -> Entry {
     };
     Entry {
         name: called.to_owned(),
-        source: format!("{} {}", origin.name, origin.version),
+        source: format!("{} {}", origin.name, origin.version)
+            .trim_end_matches(" 0.0.0")
+            .to_owned(),
         address: match plan {
             Plan::Command {
                 program,

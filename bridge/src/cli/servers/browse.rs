@@ -273,7 +273,9 @@ impl Info {
         for line in described(&found, &programs) {
             print(line)?;
         }
-        print(format!("versions: {}", versions.join(", ")))?;
+        if found.has_version() {
+            print(format!("versions: {}", versions.join(", ")))?;
+        }
         if let Some(reason) = reason {
             eprintln!("other versions aren't known: {reason}");
         }

@@ -29,6 +29,11 @@ impl Found {
         note(self.record())
     }
 
+    /// Whether its version is known. A service that one reaches often names none.
+    pub(super) fn has_version(&self) -> bool {
+        !matches!(&*self.record().version, "" | "0.0.0")
+    }
+
     /// Its title, its name and its version.
     pub(super) fn heading(&self) -> String {
         let Record {
@@ -42,7 +47,12 @@ impl Found {
         } else {
             format!("{title}: ")
         };
-        format!("{title}{name} {version}, from {}", self.registry)
+        let version = if self.has_version() {
+            format!(" {version}")
+        } else {
+            String::new()
+        };
+        format!("{title}{name}{version}, from {}", self.registry)
     }
 
     /// What a person should know before installing it: whether it is still kept up, and how one signs in.
