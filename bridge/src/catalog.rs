@@ -21,7 +21,7 @@ pub use choice::{Choice, ChoiceError, choose};
 pub use client::{Client, Page, Patience, Query, RegistryError};
 pub use index::{Filter, Index, Listed};
 pub use input::{Asked, Values};
-pub use known::{Note, SignIn, WELL_KNOWN, known, note};
+pub use known::{Note, SignIn, WELL_KNOWN, completed, known, note};
 pub use pin::{Indexes, needs_pin, pin};
 pub use plan::{FillError, Plan, Problem, Word};
 pub use record::{Entry, Record, RecordError, Status};

@@ -3,7 +3,7 @@
 
 use super::record::{Entry, Record};
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 use std::{fmt, sync::LazyLock};
 
 /// Where the well-known ones are from, as the name of a registry.
@@ -100,4 +100,48 @@ pub fn note(record: &Record) -> Option<&'static Note> {
         })
     };
     by_name.or_else(by_address).map(|(_, note)| note)
+}
+
+/// Gives the addresses of an entry that name no headers those that well-known ones of the same address have: many publishers
+/// leave out that a token can be sent.
+pub fn completed(entry: Entry) -> Entry {
+    let changed = || {
+        let mut raw: Value = serde_json::from_str(&entry.raw).ok()?;
+        let mut has_changed = false;
+        for remote in raw.get_mut("remotes")?.as_array_mut()? {
+            let has_headers = remote["headers"]
+                .as_array()
+                .is_some_and(|it| !it.is_empty());
+            let headers = remote["url"].as_str().and_then(headers_of);
+            if let Some(headers) = headers.filter(|_| !has_headers) {
+                remote["headers"] = headers;
+                has_changed = true;
+            }
+        }
+        let raw = raw.to_string();
+        let record = Record::read(&raw).ok()?;
+        has_changed.then_some((record, raw))
+    };
+    match changed() {
+        Some((record, raw)) => Entry {
+            record,
+            raw,
+            ..entry
+        },
+        None => entry,
+    }
+}
+
+/// The headers that a well-known address takes.
+fn headers_of(url: &str) -> Option<Value> {
+    let is_same = |it: &Value| {
+        let known = it["url"].as_str().unwrap_or_default();
+        known.trim_end_matches('/') == url.trim_end_matches('/')
+    };
+    known().iter().find_map(|(entry, _)| {
+        let raw: Value = serde_json::from_str(&entry.raw).ok()?;
+        let remotes = raw.get("remotes")?.as_array()?;
+        let headers = remotes.iter().find(|it| is_same(it))?.get("headers")?;
+        Some(headers.clone())
+    })
 }

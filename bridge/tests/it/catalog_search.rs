@@ -1,10 +1,11 @@
 //! Finding servers by words, and the well-known ones.
 
 use clopen_mcp::{
-    catalog::{Filter, Index, Kind, Programs, SignIn, known, note, ways},
+    catalog::{Entry, Filter, Index, Kind, Programs, SignIn, completed, known, note, ways},
     store::CatalogServer,
 };
 use expect_test::{Expect, expect};
+use serde_json::{Value, json, value::RawValue};
 
 fn server(name: &str, title: &str, description: &str) -> CatalogServer {
     CatalogServer {
@@ -205,4 +206,23 @@ fn what_is_known_of_a_service_is_known_by_its_address_too() {
         let (_, note) = known().iter().find(|it| it.1.service == service).unwrap();
         assert!(!note.caveat.is_empty(), "{service}");
     }
+}
+
+/// The registry's record of GitHub has been one without a header for the token.
+#[test]
+fn a_token_can_be_sent_where_it_is_known_that_it_is_taken() {
+    let record = |headers: Value| {
+        let remote = json!({ "type": "streamable-http", "url": "https://api.githubcopilot.com/mcp", "headers": headers });
+        let server = json!({ "name": "io.github.github/github-mcp-server", "version": "1.0.0", "remotes": [remote] });
+        let raw = RawValue::from_string(server.to_string()).unwrap();
+        completed(Entry::read(&raw).unwrap()).record
+    };
+    let asked = |headers: Value| {
+        let ways = ways(&record(headers));
+        let asked = &ways[0].recipe.as_ref().unwrap().asked;
+        let keys: Vec<String> = asked.iter().map(|it| it.key.clone()).collect();
+        keys.join(", ")
+    };
+    assert_eq!(asked(json!(null)), "token");
+    assert_eq!(asked(json!([{ "name": "X-Own" }])), "X-Own");
 }

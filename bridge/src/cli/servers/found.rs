@@ -4,7 +4,7 @@ use crate::{
     app,
     catalog::{
         Asked, Entry, Filter, Index, Note, Patience, Programs, Record, RegistryError, Status,
-        WELL_KNOWN, known, note, ways,
+        WELL_KNOWN, completed, known, note, ways,
     },
     cli::{Failure, in_full},
     config::Config,
@@ -209,14 +209,14 @@ pub(super) async fn find(
 fn of_store(kept: &CatalogServer) -> Result<Found, Failure> {
     Ok(Found {
         registry: kept.registry.clone(),
-        entry: Entry {
+        entry: completed(Entry {
             record: Record::read(&kept.record)?,
             status: Status::of(&kept.status),
             status_message: kept.status_message.clone(),
             updated_at: Some(kept.updated_at.clone()),
             is_latest: Some(true),
             raw: kept.record.clone(),
-        },
+        }),
     })
 }
 
@@ -235,8 +235,10 @@ async fn live(
         let client = app::registry(registry, &config.registries[*registry], Patience::SHORT)?;
         match client.version(name, version).await {
             Ok(Some(entry)) if entry.record.name == name => {
-                let registry = (*registry).to_owned();
-                return Ok(Found { registry, entry });
+                return Ok(Found {
+                    registry: (*registry).to_owned(),
+                    entry: completed(entry),
+                });
             }
             Ok(_) => {}
             Err(error) => failures.push(error),

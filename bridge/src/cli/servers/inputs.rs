@@ -3,7 +3,7 @@
 use super::found::input_line;
 use crate::{
     catalog::{Asked, Recipe, Values},
-    cli::{CANNOT, Failure},
+    cli::Failure,
     secret::Secret,
 };
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
@@ -110,6 +110,7 @@ fn read_hidden() -> io::Result<String> {
 /// Leaves the terminal as it was to whoever stops the program with Ctrl-C.
 #[cfg(unix)]
 fn restore_at_the_end(before: rustix::termios::Termios) {
+    use crate::cli::CANNOT;
     use rustix::termios::{OptionalActions, tcsetattr};
     static WATCHES: std::sync::Once = std::sync::Once::new();
     WATCHES.call_once(|| {
