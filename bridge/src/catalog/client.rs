@@ -457,7 +457,8 @@ enum Failed {
     ForGood(RegistryError),
 }
 
-fn is_this_machine(url: &Url) -> bool {
+/// Says whether an address is of this machine.
+pub(super) fn is_this_machine(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_matches(['[', ']']).parse();
     host == "localhost" || address.is_ok_and(|it: IpAddr| it.is_loopback())

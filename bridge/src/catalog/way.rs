@@ -1,12 +1,14 @@
 //! The ways in which a server can be had: each package and each remote of its record, and whether it can be used here.
 
 use super::{
+    client::is_this_machine,
     input::{Asked, Inputs},
     record::{Argument, Input, Package, Record, Remote},
     rules,
     template::Template,
     text::line,
 };
+use reqwest::Url;
 use std::{collections::BTreeSet, fmt, path::Path};
 
 /// Where a way leads.
@@ -279,18 +281,19 @@ fn part(argument: &Argument, is_before: bool, inputs: &mut Inputs) -> Result<Par
 
 fn of_remote(remote: &Remote) -> Way {
     let is_old = remote.kind == "sse";
+    let old = "it speaks over HTTP+SSE, which newer versions of the protocol have replaced";
+    let is_open =
+        Url::parse(&remote.url).is_ok_and(|it| it.scheme() == "http" && !is_this_machine(&it));
+    let open = "what is sent to its address is not encrypted: whoever is on the way can read it";
     Way {
         kind: Kind::Remote,
         shown: line(&remote.url, 200),
         recipe: recipe_of_remote(remote),
-        notes: if is_old {
-            vec![
-                "it speaks over HTTP+SSE, which newer versions of the protocol have replaced"
-                    .to_owned(),
-            ]
-        } else {
-            Vec::new()
-        },
+        notes: [is_old.then_some(old), is_open.then_some(open)]
+            .into_iter()
+            .flatten()
+            .map(str::to_owned)
+            .collect(),
         is_old,
     }
 }

@@ -271,6 +271,25 @@ fn addresses_and_headers_are_filled_in() {
 }
 
 #[test]
+fn an_address_that_is_not_encrypted_is_told() {
+    check(
+        &remote(&json!({ "url": "http://example.org/mcp" })),
+        &[],
+        &expect![[r#"
+            the only one that can be used here
+            http://example.org/mcp
+            what is sent to its address is not encrypted: whoever is on the way can read it"#]],
+    );
+    check(
+        &remote(&json!({ "url": "http://127.0.0.1:3000/mcp" })),
+        &[],
+        &expect![[r#"
+            the only one that can be used here
+            http://127.0.0.1:3000/mcp"#]],
+    );
+}
+
+#[test]
 fn what_needs_nothing_further_is_taken_first() {
     let both = json!({
         "packages": [

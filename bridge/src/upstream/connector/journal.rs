@@ -2,11 +2,12 @@
 //! show it.
 
 use super::mask::Masks;
+use crate::store::now;
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Write as _},
     path::{Path, PathBuf},
-    time::SystemTime,
+    time::{Duration, UNIX_EPOCH},
 };
 
 /// How many bytes a file may have before it is put aside, and the one before it is gone.
@@ -131,7 +132,8 @@ impl Journal {
     fn end_line(&mut self, masks: &Masks) {
         let line = std::mem::take(&mut self.line);
         let line = masks.beginning(String::from_utf8_lossy(&line).trim_end(), LONGEST_LINE);
-        let time = humantime::format_rfc3339_seconds(SystemTime::now());
+        let since = Duration::from_millis(u64::try_from(now()).unwrap_or_default());
+        let time = humantime::format_rfc3339_seconds(UNIX_EPOCH + since);
         if let Err(error) = self.put(&format!("{time} {line}\n")) {
             tracing::debug!(%error, "what a program writes is not kept");
         }
