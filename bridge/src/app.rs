@@ -159,6 +159,7 @@ pub(crate) async fn upstreams(
     // Without any, nobody needs a key.
     if !stored.is_empty() {
         upstreams.take(stored, &Vault::open(&config.data)?);
+        upstreams.take_approvals(store.approvals().await?);
     }
     Ok(upstreams)
 }
@@ -322,6 +323,7 @@ impl Bridge {
             switches,
             data: config.data.clone(),
             external: store.external_times().await?,
+            approved: store.approval_times().await?,
             upstreams,
         };
         let guard = mcp::guard::Guard::new(config, token, store);
@@ -394,6 +396,7 @@ struct Followed {
     switches: Vec<Switch>,
     data: PathBuf,
     external: BTreeMap<String, (i64, Option<i64>)>,
+    approved: BTreeMap<String, i64>,
     upstreams: Upstreams,
 }
 
@@ -436,11 +439,14 @@ fn take_up(dispatcher: &Dispatcher, changes: BTreeSet<Change>) {
 impl Followed {
     async fn look(&mut self, dispatcher: &Dispatcher) -> Result<(), StartError> {
         let external = self.store.external_times().await?;
-        if external != self.external {
-            self.external = external;
+        let approved = self.store.approval_times().await?;
+        if external != self.external || approved != self.approved {
+            (self.external, self.approved) = (external, approved);
             let stored = self.store.external_servers().await?;
             let vault = Vault::open(&self.data)?;
-            if self.upstreams.take(stored, &vault) {
+            let approvals = self.store.approvals().await?;
+            let is_other = self.upstreams.take(stored, &vault);
+            if self.upstreams.take_approvals(approvals) || is_other {
                 dispatcher.renew();
                 let asked = self.upstreams.clone();
                 tokio::spawn(async move { asked.list_new().await });

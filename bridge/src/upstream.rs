@@ -1,5 +1,6 @@
 //! External servers: each is a server like our own to whoever calls.
 
+mod approval;
 mod connector;
 mod entry;
 mod failure;
@@ -10,6 +11,7 @@ mod probe;
 mod relay;
 mod server;
 
+pub use approval::Held;
 pub use connector::{
     Address, Client, Connector, ConnectorError, Era, Journals, Limits, Listener, News, Opening,
     Refusal, Talk, UpstreamError, param_headers,
@@ -20,7 +22,7 @@ pub use probe::{Finding, Probe};
 
 use crate::{
     credentials::Vault,
-    store::{ExternalServer, Store, now},
+    store::{Approval, ExternalServer, Store, now},
 };
 use failure::Failure;
 use items::Promise;
@@ -120,6 +122,54 @@ impl Upstreams {
             gone.end();
         }
         has_changed
+    }
+
+    /// Takes what has been approved of the servers; says whether anything changed.
+    pub fn take_approvals(&self, approvals: Vec<Approval>) -> bool {
+        let mut approved: BTreeMap<String, Approval> = approvals
+            .into_iter()
+            .map(|it| (it.server.clone(), it))
+            .collect();
+        let mut has_changed = false;
+        for upstream in self.all() {
+            let of_it = approved.remove(upstream.name());
+            let of_it = of_it.filter(|it| it.added_at == upstream.stored.added_at);
+            has_changed |= upstream.is_approved(of_it.map(|it| it.tools));
+        }
+        has_changed
+    }
+
+    /// Approves the tools of a server as it last listed them; returns how many.
+    pub async fn approve(&self, name: &str) -> Result<usize, ExternalError> {
+        let upstream = self.find(name).ok_or_else(|| ExternalError::NoServer {
+            name: name.to_owned(),
+        })?;
+        let tools = upstream.definitions();
+        let tools = tools.ok_or_else(|| ExternalError::NotListed {
+            name: name.to_owned(),
+        })?;
+        let approval = Approval {
+            server: name.to_owned(),
+            added_at: upstream.stored.added_at,
+            tools,
+            approved_at: now(),
+        };
+        let kept = self.0.store.save_approval(&approval).await;
+        kept.map_err(|source| ExternalError::Keep {
+            name: name.to_owned(),
+            source,
+        })?;
+        let count = approval.tools.len();
+        if upstream.is_approved(Some(approval.tools)) {
+            self.tell_of_lists();
+        }
+        Ok(count)
+    }
+
+    /// Returns the tools of a server that are held back, since they are other than approved.
+    pub fn held(&self, name: &str) -> Vec<Held> {
+        let upstream = self.find(name);
+        upstream.map(|it| it.held()).unwrap_or_default()
     }
 
     /// Asks the servers that have never listed anything, all at once; what went wrong stands in what they offer.

@@ -122,6 +122,14 @@ pub enum CallError {
         /// The full name of the tool.
         name: String,
     },
+    /// The tool exists, but is held back.
+    #[error("the tool `{name}` is held back: {reason}")]
+    Held {
+        /// The full name of the tool.
+        name: String,
+        /// Why, and what to do.
+        reason: String,
+    },
     /// The server of the tool could not start.
     #[error("the server `{server}` is not available: {reason}")]
     Unavailable {
@@ -201,6 +209,7 @@ impl CallError {
             Self::Unknown { .. } => "unknown_tool",
             Self::Ambiguous(_) => "ambiguous_tool",
             Self::Disabled { .. } => "tool_disabled",
+            Self::Held { .. } => "tool_held",
             Self::Unavailable { .. } => "server_unavailable",
             Self::Forbidden { .. } => "forbidden",
             Self::ProjectRequired { .. } => "project_required",

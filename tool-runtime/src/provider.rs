@@ -181,6 +181,8 @@ pub struct Tool {
     pub task: Option<TaskSupport>,
     /// Whether it may talk while it runs.
     pub converses: bool,
+    /// Why it is neither listed nor called, and what to do, where its provider holds it back.
+    pub held: Option<String>,
     /// How its arguments are checked.
     pub check: Check,
     /// Whether structured output must be put under `result`, since it is no object.

@@ -364,6 +364,7 @@ fn tool(definition: &ToolDefinition, server: Arc<str>, index: usize) -> Result<T
         timeout: definition.timeout,
         task: definition.task,
         converses: definition.converses,
+        held: None,
         wraps_output,
         index,
     })

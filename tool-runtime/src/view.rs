@@ -169,7 +169,7 @@ impl View {
         let prompts = distinct(prompts, "prompt", ("name", |it| &it.name), of, notes);
         self.tools.extend(tools.into_iter().map(|item| Offered {
             provider,
-            on: running && selection.includes(of, &item.name),
+            on: running && item.held.is_none() && selection.includes(of, &item.name),
             item,
         }));
         self.resources
@@ -349,14 +349,17 @@ impl View {
     /// Says why a tool that is not on can't be called.
     fn refusal(&self, tool: &Tool) -> CallError {
         let server = self.servers().find(|it| *it.name == *tool.server);
-        match server.and_then(|it| it.unavailable.as_ref()) {
-            Some(unavailable) => CallError::Unavailable {
+        if let Some(unavailable) = server.and_then(|it| it.unavailable.as_ref()) {
+            return CallError::Unavailable {
                 server: tool.server.to_string(),
                 reason: unavailable.reason.clone(),
-            },
-            None => CallError::Disabled {
-                name: full_name(&tool.server, &tool.name),
-            },
+            };
+        }
+        let name = full_name(&tool.server, &tool.name);
+        let is_selected = self.selection.includes(&tool.server, &tool.name);
+        match tool.held.clone().filter(|_| is_selected) {
+            Some(reason) => CallError::Held { name, reason },
+            None => CallError::Disabled { name },
         }
     }
 

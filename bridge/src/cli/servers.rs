@@ -1,6 +1,7 @@
 //! `clopen-mcp servers`: which there are, and what of them is on.
 
 mod add;
+mod approve;
 mod browse;
 mod check;
 mod found;
@@ -63,6 +64,11 @@ pub(super) enum Ours {
         /// How many of the last lines
         #[arg(long, default_value_t = 100)]
         lines: usize,
+    },
+    /// Approve the tools of an external server as they are: one that changes later, or is new, is held back
+    Approve {
+        /// The server
+        server: String,
     },
     /// Remove an external server
     Remove {
@@ -151,6 +157,7 @@ async fn ours(
         Ours::Check { server, json } => {
             return check::run(server.as_deref(), json, &external, &upstreams).await;
         }
+        Ours::Approve { server } => approve::run(&server, &external, &upstreams).await?,
         Ours::Logs { server, lines } => logs(&server, lines, &external, config)?,
         Ours::Remove { server } => {
             if !store.delete_external_server(&server).await? {

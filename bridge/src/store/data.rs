@@ -36,7 +36,7 @@ enum Type {
 use Type::{Integer, OptionalInteger, OptionalText, Text};
 
 /// Every table but that of the migrations and those of the catalog.
-const TABLES: [Table; 8] = [
+const TABLES: [Table; 9] = [
     Table {
         name: "tokens",
         kept: true,
@@ -84,6 +84,17 @@ const TABLES: [Table; 8] = [
             ("listed", OptionalText),
             ("listed_at", OptionalInteger),
             ("added_at", Integer),
+        ],
+    },
+    Table {
+        name: "approvals",
+        kept: false,
+        key: 1,
+        columns: &[
+            ("server", Text),
+            ("added_at", Integer),
+            ("tools", Text),
+            ("approved_at", Integer),
         ],
     },
     Table {

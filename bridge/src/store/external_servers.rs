@@ -101,8 +101,12 @@ impl Store {
         Ok(servers)
     }
 
-    /// Forgets an external server; says whether there was one.
+    /// Forgets an external server, with what was approved of it; says whether there was one.
     pub async fn delete_external_server(&self, name: &str) -> Result<bool, DatabaseError> {
+        sqlx::query("DELETE FROM approvals WHERE server = $1")
+            .bind(name.to_owned())
+            .execute(&self.pool)
+            .await?;
         let deleted = sqlx::query("DELETE FROM external_servers WHERE name = $1")
             .bind(name.to_owned())
             .execute(&self.pool)

@@ -2,6 +2,7 @@
 //!
 //! One set of SQL runs on both: `$1` placeholders, `ON CONFLICT … DO UPDATE`, `RETURNING`, `BIGINT`, `TEXT`.
 
+mod approvals;
 mod catalog;
 mod data;
 mod external_servers;
@@ -19,6 +20,7 @@ mod tokens;
 
 pub(crate) use folder::create as create_private_file;
 
+pub use approvals::Approval;
 pub use catalog::{CatalogServer, CatalogSync};
 pub use data::{BackupError, ExportError, ImportError, Imported};
 pub use external_servers::ExternalServer;

@@ -88,12 +88,20 @@ pub enum ExternalError {
         reason: String,
     },
     /// The list can't be kept.
-    #[error("can't keep what `{name}` has listed")]
+    #[error("can't keep what `{name}` has listed, or what was approved of it")]
     Keep {
         /// The server.
         name: String,
         /// Why.
         source: DatabaseError,
+    },
+    /// It has told no tools that could be approved.
+    #[error(
+        "server `{name}` has not told its tools yet; `clopen-mcp servers check {name}` asks it"
+    )]
+    NotListed {
+        /// The server.
+        name: String,
     },
     /// A call that waited for an answer of its client is gone.
     #[error(
@@ -158,6 +166,7 @@ impl ExternalError {
             Self::Entry(_) => "server_unreadable",
             Self::Unreadable { .. } => "list_unreadable",
             Self::Keep { .. } => "store_failed",
+            Self::NotListed { .. } => "not_listed",
             Self::CallGone { .. } => "call_gone",
         }
     }

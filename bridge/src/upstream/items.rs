@@ -164,6 +164,7 @@ fn tool(
         timeout: Some(LONGEST_CALL),
         task: Some(TaskSupport::Late),
         converses: true,
+        held: None,
         check,
         wraps_output,
         index,

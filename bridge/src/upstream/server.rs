@@ -1,6 +1,7 @@
 //! One external server: what it offers, and the connections to it.
 
 use super::{
+    approval::{self, Held},
     connector::{Client, Connector, Opening, UpstreamError},
     entry::{Entry, EntryError},
     failure::{self, ExternalError},
@@ -21,7 +22,7 @@ use std::{
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tool_runtime::{Server, Unavailable};
+use tool_runtime::{Server, Tool, Unavailable};
 
 /// How often in a minute a server is believed that its lists have changed when they look the same.
 const TOLD: usize = 10;
@@ -44,6 +45,10 @@ pub(super) struct Upstream {
     notes: RwLock<Vec<String>>,
     /// What it has told, as it was kept.
     heard: RwLock<Option<String>>,
+    /// What each of its tools has to be, if a person has approved them.
+    approved: RwLock<Option<BTreeMap<String, String>>>,
+    /// The tools that are not so, by name.
+    held: RwLock<BTreeMap<String, Held>>,
     /// By what was declared that its callers can be asked: a session can't take that back.
     lines: Mutex<BTreeMap<String, Arc<Line>>>,
     /// Held by who opens a connection.
@@ -120,6 +125,8 @@ impl Upstream {
             offered: RwLock::new(Arc::new(nothing(&stored))),
             entry: entry.map_err(|error| error.to_string()),
             heard: RwLock::new(stored.listed.clone()),
+            approved: RwLock::default(),
+            held: RwLock::default(),
             stored,
             notes: RwLock::default(),
             lines: Mutex::default(),
@@ -206,7 +213,8 @@ impl Upstream {
                 "`{name}` doesn't give all that it announces: {missing}"
             ));
         }
-        let tools = items::tools(&name, &heard.tools, heard.is_modern, &mut notes);
+        let mut tools = items::tools(&name, &heard.tools, heard.is_modern, &mut notes);
+        self.hold(&mut tools, &heard.tools);
         *self
             .only_tasks
             .write()
@@ -222,6 +230,57 @@ impl Upstream {
             ..nothing(&self.stored)
         });
         *self.notes.write().unwrap_or_else(PoisonError::into_inner) = notes;
+    }
+
+    /// Holds back the tools that are other than approved.
+    fn hold(&self, tools: &mut [Arc<Tool>], listed: &[Value]) {
+        let held = match &*self.approved.read().unwrap_or_else(PoisonError::into_inner) {
+            Some(approved) => approval::held(approved, listed),
+            None => BTreeMap::new(),
+        };
+        for tool in tools.iter_mut().filter_map(Arc::get_mut) {
+            tool.held = held.get(&tool.name).map(|it| it.reason(self.name()));
+        }
+        let mut before = self.held.write().unwrap_or_else(PoisonError::into_inner);
+        for tool in held.keys().filter(|it| !before.contains_key(*it)) {
+            tracing::warn!(
+                server = self.name(),
+                ?tool,
+                "a tool is held back, since it is other than approved"
+            );
+        }
+        *before = held;
+    }
+
+    pub(super) fn held(&self) -> Vec<Held> {
+        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        held.values().cloned().collect()
+    }
+
+    /// Takes what was approved; says whether that is new.
+    pub(super) fn is_approved(&self, tools: Option<BTreeMap<String, String>>) -> bool {
+        {
+            let mut approved = self
+                .approved
+                .write()
+                .unwrap_or_else(PoisonError::into_inner);
+            if *approved == tools {
+                return false;
+            }
+            *approved = tools;
+        }
+        let heard = self.heard().and_then(|it| Heard::read(&it));
+        match heard.filter(|_| self.server().unavailable.is_none()) {
+            Some(heard) => self.offer(&heard),
+            None => return false,
+        }
+        true
+    }
+
+    /// Returns what its tools say of themselves, if it has told any.
+    pub(super) fn definitions(&self) -> Option<BTreeMap<String, String>> {
+        let heard = self.heard().and_then(|it| Heard::read(&it))?;
+        Some(approval::definitions(&heard.tools))
     }
 
     /// Offers the same as before, if it was out of reach.

@@ -5,13 +5,17 @@ use crate::{
     store::{Database, chain, on_each_database, without_path},
 };
 use clopen_mcp::store::{
-    BackupError, ExternalServer, FILE_NAME, ImportError, MirroredServer, NewTask, NewToken,
-    Sighting, Store, StoredSession,
+    Approval, BackupError, ExternalServer, FILE_NAME, ImportError, MirroredServer, NewTask,
+    NewToken, Sighting, Store, StoredSession,
 };
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use sqlx::{Connection as _, Row as _};
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
 use tempfile::TempDir;
 
 on_each_database! {
@@ -65,6 +69,13 @@ async fn fill(store: &Store) -> String {
         added_at: 7,
     };
     store.save_external_server(&external).await.unwrap();
+    let approval = Approval {
+        server: "notes".to_owned(),
+        added_at: 7,
+        tools: BTreeMap::from([("a".to_owned(), "{}".to_owned())]),
+        approved_at: 9,
+    };
+    store.save_approval(&approval).await.unwrap();
     let sighting = Sighting {
         engine: "codex".to_owned(),
         seen_at: 6,

@@ -1,10 +1,12 @@
 //! External servers in the store, on each database.
 
 use crate::store::{Database, on_each_database};
-use clopen_mcp::store::ExternalServer;
+use clopen_mcp::store::{Approval, ExternalServer};
+use std::collections::BTreeMap;
 
 on_each_database! {
     an_external_server_is_kept_listed_and_removed
+    an_approval_is_of_the_server_that_was_there
 }
 
 fn external(name: &str) -> ExternalServer {
@@ -41,4 +43,24 @@ async fn an_external_server_is_kept_listed_and_removed(database: Database) {
     assert!(store.delete_external_server("a").await.unwrap());
     assert!(!store.delete_external_server("a").await.unwrap());
     assert_eq!(store.external_servers().await.unwrap(), [external("b")]);
+}
+
+async fn an_approval_is_of_the_server_that_was_there(database: Database) {
+    let store = database.open().await;
+    let approval = |added_at, tool: &str| Approval {
+        server: "a".to_owned(),
+        added_at,
+        tools: BTreeMap::from([(tool.to_owned(), "größe".to_owned())]),
+        approved_at: 8,
+    };
+    store.save_external_server(&external("a")).await.unwrap();
+    store.save_approval(&approval(5, "x")).await.unwrap();
+    store.save_approval(&approval(5, "y")).await.unwrap();
+    assert_eq!(store.approvals().await.unwrap(), [approval(5, "y")]);
+    assert_eq!(store.approval_times().await.unwrap()["a"], 8);
+    // Added anew, it is another one.
+    store.save_approval(&approval(4, "x")).await.unwrap();
+    assert_eq!(store.approvals().await.unwrap(), []);
+    store.delete_external_server("a").await.unwrap();
+    assert!(store.approval_times().await.unwrap().is_empty());
 }

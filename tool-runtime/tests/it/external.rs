@@ -73,6 +73,7 @@ pub(crate) fn external_tool(
         timeout: None,
         task: None,
         converses: true,
+        held: None,
         wraps_output: false,
         index: 0,
     })

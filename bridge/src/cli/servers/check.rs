@@ -1,7 +1,7 @@
 //! `clopen-mcp servers check`: what is wrong with external servers, and what to do.
 
-use super::{ExternalServer, Failure, NO, Upstreams, in_full, no_such, print, print_json};
-use crate::upstream::{Finding, Probe};
+use super::{ExternalServer, Failure, NO, Upstreams, approve, in_full, no_such, print, print_json};
+use crate::upstream::{Finding, Held, Probe};
 use futures_util::future::join_all;
 use serde::Serialize;
 use serde_json::json;
@@ -21,6 +21,8 @@ struct Checked {
     tools: Option<usize>,
     /// What had to be changed or left out of what it lists.
     notes: Vec<String>,
+    /// Which of its tools are held back, since they are other than approved.
+    held: Vec<Held>,
 }
 
 /// Checks one server, or all.
@@ -73,36 +75,45 @@ async fn check(name: &str, upstreams: &Upstreams) -> Checked {
     };
     Checked {
         tools: works.then(|| upstreams.count(name)),
+        held: upstreams.held(name),
         probe,
         notes,
     }
 }
 
 fn show(checked: &Checked) -> Result<(), Failure> {
-    let Checked {
-        probe,
-        tools,
-        notes,
-    } = checked;
     let Probe {
         name,
         finding,
         code,
-        ..
-    } = probe;
-    if let Some(tools) = tools {
-        print(format!("`{name}` {finding}, with {tools} tools"))?;
-        for note in notes {
-            eprintln!("  {note}");
+        evidence,
+        next,
+    } = &checked.probe;
+    match checked.tools {
+        Some(tools) => print(format!("`{name}` {finding}, with {tools} tools"))?,
+        None => print(format!("`{name}` {finding} ({code})"))?,
+    }
+    if checked.tools.is_none() {
+        for line in evidence {
+            print(format!("  {line}"))?;
         }
-        return Ok(());
     }
-    print(format!("`{name}` {finding} ({code})"))?;
-    for line in probe.evidence.iter().map(String::as_str) {
-        print(format!("  {line}"))?;
-    }
-    if let Some(next) = &probe.next {
+    if let Some(next) = next {
         print(format!("  to do: {next}"))?;
+    }
+    for note in &checked.notes {
+        eprintln!("  {note}");
+    }
+    for it in &checked.held {
+        print(format!("  held back: {}", approve::what(it)))?;
+        for line in approve::diff(it) {
+            print(format!("    {line}"))?;
+        }
+    }
+    if !checked.held.is_empty() {
+        print(format!(
+            "  to do: if that is as it should be, `clopen-mcp servers approve {name}`"
+        ))?;
     }
     Ok(())
 }
