@@ -4,8 +4,11 @@ use crate::client::{Client, Era, Profile, soon};
 use clopen_mcp::{
     Bridge, StartError,
     config::{Config, FILE_NAME, Flags},
-    store::{NewToken, Store},
+    credentials::Vault,
+    store::{ExternalServer, NewToken, Store},
+    upstream::{Address, Entry},
 };
+use serde_json::Value;
 use std::{collections::BTreeMap, fs, net::SocketAddr, path::Path};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
@@ -32,7 +35,19 @@ impl Serving {
         let folder = TempDir::new().expect("the temporary folder can be written");
         let mut config = config(folder.path(), settings);
         change(&mut config);
-        let bridge = Bridge::start(&config, &BTreeMap::new()).await;
+        Self::serve(folder, &config).await
+    }
+
+    /// Starts one that has these external servers, with what they have listed before.
+    pub(crate) async fn start_before(settings: &str, external: &[External<'_>]) -> Self {
+        let folder = TempDir::new().expect("the temporary folder can be written");
+        let config = config(folder.path(), settings);
+        keep(&config.data, external).await;
+        Self::serve(folder, &config).await
+    }
+
+    async fn serve(folder: TempDir, config: &Config) -> Self {
+        let bridge = Bridge::start(config, &BTreeMap::new()).await;
         let bridge = bridge.expect("it starts");
         let (address, stop) = (bridge.address, CancellationToken::new());
         let served = tokio::spawn(bridge.serve(stop.clone()));
@@ -75,6 +90,31 @@ impl Serving {
         let served = soon(self.served).await.expect("it doesn't panic");
         served.expect("it ends well");
     }
+}
+
+/// An external server: its name, its address, and the tools that it has listed before.
+pub(crate) type External<'a> = (&'a str, Address, Option<Value>);
+
+/// Adds external servers to the database of a bridge.
+pub(crate) async fn keep(data: &Path, external: &[External<'_>]) {
+    let store = Store::open(data, None).await.expect("it opens");
+    let vault = Vault::open(data).expect("it opens");
+    for (name, address, listed) in external {
+        let entry = Entry {
+            name: (*name).to_owned(),
+            source: "by hand".to_owned(),
+            address: address.clone(),
+        };
+        let listed = listed.as_ref().map(Value::to_string);
+        let server = ExternalServer {
+            listed_at: listed.is_some().then_some(1),
+            listed,
+            ..entry.sealed(&vault, 1).expect("it can be sealed")
+        };
+        let saved = store.save_external_server(&server).await;
+        saved.expect("it can be kept");
+    }
+    store.close().await;
 }
 
 /// Settings with a token, on any port, with these lines in the settings file.

@@ -4,18 +4,13 @@
 mod servers;
 
 use crate::{
-    bridge::{config, profile},
+    bridge::{config, keep, profile},
     client::{Client, Era, soon},
 };
-use clopen_mcp::{
-    Bridge, StartError,
-    credentials::Vault,
-    store::{ExternalServer, Store},
-    upstream::{Address, Entry},
-};
+use clopen_mcp::{Bridge, StartError, upstream::Address};
 use serde_json::{Value, json};
 use servers::{Served, Way};
-use std::{collections::BTreeMap, fs, net::SocketAddr, path::Path, time::Duration};
+use std::{collections::BTreeMap, fs, net::SocketAddr, time::Duration};
 use tempfile::TempDir;
 use tokio::{
     runtime::Handle,
@@ -31,7 +26,7 @@ const CALLERS: usize = 64;
 const THINKS: Duration = Duration::from_millis(50);
 
 /// How long an external server may take for a call.
-const LIMIT: Duration = Duration::from_millis(500);
+const LIMIT: Duration = Duration::from_secs(2);
 
 /// Far more than a call can take that is made again after it has failed, on a machine that does other things too.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -41,7 +36,7 @@ struct World {
     folder: TempDir,
     names: Vec<String>,
     served: Vec<Served>,
-    entries: Vec<(Entry, Option<String>)>,
+    addresses: Vec<(Address, Option<Value>)>,
 }
 
 impl World {
@@ -50,19 +45,13 @@ impl World {
             folder: TempDir::new().expect("the temporary folder can be written"),
             names: Vec::new(),
             served: Vec::new(),
-            entries: Vec::new(),
+            addresses: Vec::new(),
         }
     }
 
-    fn add(&mut self, name: &str, address: Address, listed: Option<String>) {
+    fn add(&mut self, name: &str, address: Address, listed: Option<Value>) {
         self.names.push(name.to_owned());
-        let entry = Entry {
-            name: name.to_owned(),
-            source: "by hand".to_owned(),
-            address,
-            origin: None,
-        };
-        self.entries.push((entry, listed));
+        self.addresses.push((address, listed));
     }
 
     async fn serve(&mut self, name: &str, way: Way) {
@@ -118,29 +107,18 @@ impl World {
         self
     }
 
-    /// Adds them to the database of a bridge.
-    async fn keep(&self, data: &Path) {
-        let store = Store::open(data, None).await.expect("it opens");
-        let vault = Vault::open(data).expect("it opens");
-        for (entry, listed) in &self.entries {
-            let sealed = entry.sealed(&vault, 1).expect("it can be sealed");
-            let sealed = ExternalServer {
-                listed: listed.clone(),
-                listed_at: listed.is_some().then_some(1),
-                ..sealed
-            };
-            let saved = store.save_external_server(&sealed).await;
-            saved.expect("it can be kept");
-        }
-        store.close().await;
-    }
-
     async fn bridge(&self) -> Running {
         let mut config = config(self.folder.path(), "");
         config.limits.call_timeout = LIMIT;
         config.limits.drain = Duration::from_secs(2);
-        self.keep(&config.data).await;
-        let path = std::env::var("PATH").unwrap_or_default();
+        let names = self.names.iter().map(String::as_str);
+        let external = names.zip(self.addresses.iter().cloned());
+        let external: Vec<_> = external
+            .map(|(name, (address, listed))| (name, address, listed))
+            .collect();
+        keep(&config.data, &external).await;
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = path.to_string_lossy().into_owned();
         let variables = BTreeMap::from([("PATH".to_owned(), path)]);
         let bridge = Bridge::start(&config, &variables).await;
         let bridge = bridge.expect("it starts");
@@ -274,6 +252,7 @@ async fn nothing_is_left(world: &World, before: (usize, usize)) {
     }
 }
 
+#[expect(clippy::print_stdout, reason = "for whoever runs it by hand")]
 async fn run(time: Duration) {
     let nothing = held();
     let mut calm = World::new().with_good_ones().await;

@@ -859,3 +859,16 @@ async fn unused_sessions_are_forgotten() {
     store.close().await;
     bridge.stopped().await;
 }
+
+#[tokio::test]
+async fn ses_141_a_session_outlives_its_bridge() {
+    let place = Place::new();
+    let config = config(place.path(), "drain = \"100ms\"");
+    let before = Here::start(&config, &place).await;
+    let client = Client::http(&before.url(), profile(Era::Legacy("2025-11-25"))).await;
+    before.stopped().await;
+    let after = Here::start(&config, &place).await;
+    let names = client.at(&after.url()).names("tools").await;
+    assert!(!names.is_empty());
+    after.stopped().await;
+}

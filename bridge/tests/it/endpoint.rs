@@ -1,7 +1,8 @@
 //! A server of HTTP that says exactly what a test wants, byte for byte.
 
-use clopen_mcp::upstream::{Connector, Era, Limits, Opening};
+use clopen_mcp::upstream::{Address, Connector, Era, Limits, Opening};
 use rustls::{ClientConfig, RootCertStore};
+use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
     ffi::OsString,
@@ -70,6 +71,20 @@ impl Answer {
         )
     }
 
+    /// An answer to a request whose id is put in by [`session`].
+    pub(crate) fn result(result: &Value) -> Self {
+        Self::json(&json!({ "jsonrpc": "2.0", "id": "ID", "result": result }).to_string())
+    }
+
+    fn to(mut self, id: &Value) -> Self {
+        for piece in &mut self.pieces {
+            if let Ok(text) = std::str::from_utf8(piece) {
+                *piece = text.replace("\"ID\"", &id.to_string()).into_bytes();
+            }
+        }
+        self
+    }
+
     pub(crate) fn accepted() -> Self {
         Self::new("202 Accepted", &[], "")
     }
@@ -78,6 +93,38 @@ impl Answer {
         self.hangs = true;
         self
     }
+}
+
+/// Answers like a server with sessions: `result` says what a request gives, by its method and parameters.
+pub(crate) fn session(
+    result: impl Fn(&str, &Value) -> Answer + Send + Sync + 'static,
+) -> impl Fn(&Asked) -> Answer + Send + Sync + 'static {
+    move |asked| {
+        let Ok(message) = serde_json::from_str::<Value>(&asked.body) else {
+            return Answer::new("405 Method Not Allowed", &[], "");
+        };
+        let method = message["method"].as_str().unwrap_or_default();
+        let answer = match method {
+            _ if message["id"].is_null() => return Answer::accepted(),
+            "initialize" => Answer::result(&json!({
+                "protocolVersion": "2025-06-18",
+                "capabilities": { "tools": {} },
+                "serverInfo": { "name": "fake", "version": "1" },
+            })),
+            "server/discover" => Answer::new("400 Bad Request", &[], "no session"),
+            _ => result(method, &message["params"]),
+        };
+        answer.to(&message["id"])
+    }
+}
+
+/// A server with sessions that lists these tools and answers each call with this result.
+pub(crate) async fn serve_tools(tools: Value, result: Value) -> Endpoint {
+    let answer = session(move |method, _| match method {
+        "tools/list" => Answer::result(&json!({ "tools": tools })),
+        _ => Answer::result(&result),
+    });
+    Endpoint::serve(answer).await
 }
 
 /// A running server.
@@ -138,6 +185,18 @@ impl Endpoint {
             asked,
             left,
         }
+    }
+
+    pub(crate) fn address(&self) -> Address {
+        Address::Http {
+            url: self.url.clone(),
+            headers: BTreeMap::new(),
+        }
+    }
+
+    /// How often it was asked a method.
+    pub(crate) fn count(&self, method: &str) -> usize {
+        self.asked().iter().filter(|it| it.is(method)).count()
     }
 
     pub(crate) fn asked(&self) -> Vec<Asked> {

@@ -183,8 +183,8 @@ fn tool(name: &str, description: &str) -> Value {
 }
 
 /// What a server has listed that can't be asked any more.
-pub(super) fn kept() -> String {
-    json!({ "tools": [tool("a", "Try it.")] }).to_string()
+pub(super) fn kept() -> Value {
+    json!({ "tools": [tool("a", "Try it.")] })
 }
 
 async fn news(State(server): State<Arc<Server>>, headers: HeaderMap) -> Response {
