@@ -218,6 +218,11 @@ pub(crate) async fn dispatcher_with(
             source,
         })?;
     dispatcher.select_whatever_comes(with_switches(&config.servers, switches));
+    for server in config.timeouts.keys().filter(|it| !external.contains(*it)) {
+        if dispatcher.view().server(server).is_some() {
+            tracing::warn!(%server, "its `timeout` is not used: only external servers have one");
+        }
+    }
     Ok(Arc::new(dispatcher))
 }
 

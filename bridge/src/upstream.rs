@@ -269,7 +269,10 @@ impl Upstreams {
         upstream: &Arc<Upstream>,
         capabilities: &Map<String, Value>,
     ) -> Result<Use, ExternalError> {
-        let limit = self.connector(upstream.name()).call_limit();
+        if let Some(used) = upstream.line(capabilities) {
+            return Ok(used);
+        }
+        let limit = self.call_limit(upstream.name());
         let opened = timeout(limit, self.open(upstream, capabilities)).await;
         opened.unwrap_or_else(|_| {
             Err(ExternalError::Starting {
@@ -296,10 +299,12 @@ impl Upstreams {
     /// Returns what connects to a server, with the limit of its calls.
     fn connector(&self, name: &str) -> Connector {
         let connector = self.0.connector.clone();
-        match self.0.timeouts.get(name) {
-            Some(limit) => connector.with_call_limit(*limit),
-            None => connector,
-        }
+        connector.with_call_limit(self.call_limit(name))
+    }
+
+    fn call_limit(&self, name: &str) -> Duration {
+        let limit = self.0.timeouts.get(name).copied();
+        limit.unwrap_or_else(|| self.0.connector.call_limit())
     }
 
     fn is_down(&self, upstream: &Upstream, error: &ExternalError) {
@@ -354,7 +359,7 @@ impl Upstreams {
             let again = is_lost && (may_be_repeated || is_untaken)
                 || failure::is_of_server(&error) && may_be_repeated;
             if !(is_first && again) {
-                let limit = self.connector(upstream.name()).call_limit();
+                let limit = self.call_limit(upstream.name());
                 let error = ExternalError::of_call(error, started.elapsed(), limit);
                 self.is_down(upstream, &error);
                 return Err(Failure::External(error));

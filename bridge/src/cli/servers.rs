@@ -65,7 +65,7 @@ pub(super) enum Ours {
         #[arg(long, default_value_t = 100)]
         lines: usize,
     },
-    /// Approve the tools of an external server as they are: one that changes later, or is new, is held back
+    /// Approve an external server's tools as they are; what changes later is held back
     Approve {
         /// The server
         server: String,

@@ -1,7 +1,7 @@
 //! Many bad external servers beside some good ones, under load: every call is answered, those of the good ones in time,
 //! and nothing is left over.
 
-mod servers;
+mod ways;
 
 use crate::{
     bridge::{config, keep, profile},
@@ -9,7 +9,6 @@ use crate::{
 };
 use clopen_mcp::{Bridge, StartError, upstream::Address};
 use serde_json::{Value, json};
-use servers::{Served, Way};
 use std::{collections::BTreeMap, fs, net::SocketAddr, time::Duration};
 use tempfile::TempDir;
 use tokio::{
@@ -18,6 +17,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 use tokio_util::sync::CancellationToken;
+use ways::{Served, Way};
 
 /// How many callers there are, half of each era.
 const CALLERS: usize = 64;
@@ -55,14 +55,14 @@ impl World {
     }
 
     async fn serve(&mut self, name: &str, way: Way) {
-        let served = servers::serve(way).await;
-        let listed = (way == Way::HangsAtOnce).then(servers::kept);
+        let served = ways::serve(way).await;
+        let listed = (way == Way::HangsAtOnce).then(ways::kept);
         self.add(name, served.address.clone(), listed);
         self.served.push(served);
     }
 
     fn run(&mut self, name: &str, way: Way) {
-        let program = servers::program(self.folder.path(), name, way);
+        let program = ways::program(self.folder.path(), name, way);
         self.add(name, program, None);
     }
 
@@ -70,7 +70,7 @@ impl World {
         self.serve("good-1", Way::Works).await;
         self.serve("good-2", Way::WorksModern).await;
         self.serve("good-3", Way::Works).await;
-        let own = servers::own(self.folder.path());
+        let own = ways::own(self.folder.path());
         self.add("good-own", own, None);
         self
     }

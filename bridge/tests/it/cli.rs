@@ -229,7 +229,8 @@ async fn help_of_each_command() {
           tools    List the tools of a server, and which are on
           set      Change what an external server of a registry was told
           import   Take over the servers that stand in the configuration of an engine
-          check    Ask an external server for its tools, and say what had to be changed or left out
+          check    Ask external servers for their tools, and say what is wrong with each and what to do
+          approve  Approve an external server's tools as they are; what changes later is held back
           remove   Remove an external server
           enable   Switch a server or one of its tools on; a running bridge takes it up at once
           disable  Switch a server or one of its tools off; a running bridge takes it up at once

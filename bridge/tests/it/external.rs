@@ -6,7 +6,7 @@ use crate::{
     connect::Home,
 };
 use expect_test::expect;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{fmt::Write as _, fs, time::Duration};
 use tokio::time::sleep;
 
@@ -196,6 +196,43 @@ async fn a_program_that_can_not_be_started_is_kept_and_says_why() {
         expect![[r#"
             error: `Not_A_Name` is no name for a server: it has small letters, digits and single `-`, at most 40
         "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn all_are_checked_at_once() {
+    let home = with_program().await;
+    home.works("servers add broken -- /no/such/program").await;
+    let said = home.run("servers check --json").await;
+    assert_eq!(said.code, Some(1));
+    let checked: Value = serde_json::from_str(&said.stdout).expect("it is JSON");
+    let [broken, other] = checked["servers"].as_array().expect("a list").as_slice() else {
+        panic!("{checked}");
+    };
+    assert_eq!(broken["name"], "broken");
+    assert_eq!(broken["finding"], "needs_configuration");
+    assert_eq!(broken["code"], "not_started");
+    assert_eq!(broken["tools"], Value::Null);
+    assert_eq!(other["finding"], "ok");
+    assert_eq!(other["next"], Value::Null);
+    assert_eq!(other["tools"], 5);
+    home.works("servers remove broken").await;
+    home.says(
+        "servers check",
+        0,
+        expect![[r#"
+        `other` is there, with 5 tools
+    "#]],
+    )
+    .await;
+    home.works("servers remove other").await;
+    home.says(
+        "servers check",
+        0,
+        expect![[r#"
+        no external server has been added
+    "#]],
     )
     .await;
 }

@@ -271,6 +271,27 @@ async fn without_tokens() {
 }
 
 #[tokio::test]
+async fn htt_131_the_authority_of_a_request_is_its_host() {
+    let flags = Flags {
+        allowed_hosts: vec!["gw.example".to_owned()],
+        ..Flags::default()
+    };
+    let door = Door::new(flags).await;
+    let request = |uri: &str| {
+        let token = format!("Bearer {SERVICE_TOKEN}");
+        axum::http::Request::post(uri).header("authorization", token)
+    };
+    let allowed = door.check(request("https://gw.example/mcp")).await;
+    assert!(allowed.is_ok(), "{allowed:?}");
+    let refused = door.check(request("https://evil.example/mcp")).await;
+    assert!(matches!(refused, Err(Refusal::Host { .. })), "{refused:?}");
+    // Who says two things is not believed.
+    let two = request("https://evil.example/mcp").header("host", "gw.example");
+    let refused = door.check(two).await;
+    assert!(matches!(refused, Err(Refusal::Host { .. })), "{refused:?}");
+}
+
+#[tokio::test]
 async fn hosts() {
     let flags = Flags {
         allowed_hosts: vec!["MCP.example.com".to_owned(), "10.0.0.5:9151".to_owned()],
