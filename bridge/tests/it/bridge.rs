@@ -104,6 +104,7 @@ pub(crate) async fn keep(data: &Path, external: &[External<'_>]) {
             name: (*name).to_owned(),
             source: "by hand".to_owned(),
             address: address.clone(),
+            origin: None,
         };
         let listed = listed.as_ref().map(Value::to_string);
         let server = ExternalServer {
