@@ -230,6 +230,7 @@ async fn help_of_each_command() {
           set      Change what an external server of a registry was told
           import   Take over the servers that stand in the configuration of an engine
           check    Ask external servers for their tools, and say what is wrong with each and what to do
+          logs     Show what the program of an external server has written to its error output
           approve  Approve an external server's tools as they are; what changes later is held back
           remove   Remove an external server
           enable   Switch a server or one of its tools on; a running bridge takes it up at once
