@@ -44,8 +44,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 use tool_runtime::{
-    ArgumentError, Arguments, BoxFuture, Change, Completion, Context, Fillable, Message, Output,
-    Prompt, Provider, Resource, Server, Tool, ToolError, Typed,
+    ArgumentError, Arguments, BoxFuture, Caller, Change, Completion, Context, Fillable, Message,
+    Output, Prompt, Provider, Resource, Server, Tool, ToolError, Typed,
 };
 
 /// How long a server that says that its lists have changed may go on changing them.
@@ -53,6 +53,9 @@ const SETTLED: Duration = Duration::from_millis(500);
 
 /// How long all pages of all lists may take.
 const LISTING: Duration = Duration::from_mins(2);
+
+/// How long a workspace may keep its first caller waiting.
+const ENTERING: Duration = Duration::from_secs(5);
 
 /// How long to wait before a server that has failed is asked once more for the same call.
 const ONCE_MORE: Duration = Duration::from_millis(500);
@@ -174,7 +177,7 @@ impl Upstreams {
 
     /// Asks the servers that have never listed anything, all at once; what went wrong stands in what they offer.
     pub async fn list_new(&self) {
-        let new = self.all().into_iter().filter(|it| it.is_new());
+        let new = self.everything().into_iter().filter(|it| it.is_new());
         let lists = new.map(|upstream| self.list_beside(upstream));
         for list in lists.collect::<Vec<_>>() {
             let _ = list.await;
@@ -193,7 +196,7 @@ impl Upstreams {
     /// Ends what nobody has needed for long.
     pub async fn rest(&self) {
         self.0.waiting.sweep();
-        for upstream in self.all() {
+        for upstream in self.everything() {
             upstream.rest().await;
         }
     }
@@ -372,7 +375,12 @@ impl Upstreams {
     }
 
     async fn list_of(&self, upstream: &Arc<Upstream>) -> Result<Vec<String>, ExternalError> {
-        let name = upstream.name();
+        let (name, begun) = (upstream.name(), Instant::now());
+        let _listing = upstream.listing.lock().await;
+        // Whoever was before us has asked for both.
+        if upstream.is_listed_since(begun) {
+            return Ok(upstream.notes());
+        }
         let heard = match self.open(upstream, &Map::new()).await {
             Ok(used) => match timeout(LISTING, Heard::of(name, used.client())).await {
                 Ok(heard) => heard,
@@ -398,8 +406,10 @@ impl Upstreams {
             source,
         };
         let (store, added_at) = (&self.0.store, upstream.stored.added_at);
-        let noted = store.note_listed(name, added_at, &json, now()).await;
-        noted.map_err(keep)?;
+        if !upstream.is_of_workspace() {
+            let noted = store.note_listed(name, added_at, &json, now()).await;
+            noted.map_err(keep)?;
+        }
         let is_back = upstream.is_back();
         if upstream.hears(&json) {
             upstream.offer(&heard);
@@ -463,7 +473,7 @@ impl Upstreams {
         self.0.closing.cancel();
         self.0.waiting.end();
         let closing = self
-            .all()
+            .everything()
             .into_iter()
             .map(|it| async move { it.close().await });
         futures_util::future::join_all(closing).await;
@@ -477,14 +487,29 @@ impl Upstreams {
         self.read().values().cloned().collect()
     }
 
+    /// Returns all, and those of all workspaces.
+    fn everything(&self) -> Vec<Arc<Upstream>> {
+        let all = self.all().into_iter();
+        all.flat_map(|it| {
+            let mut together = it.of_workspaces();
+            together.push(it);
+            together
+        })
+        .collect()
+    }
+
     fn find(&self, name: &str) -> Option<Arc<Upstream>> {
         self.read().get(name).cloned()
     }
 
     /// Finds the server of an item that was offered a moment ago.
-    fn find_now(&self, name: &str) -> Result<Arc<Upstream>, ToolError> {
-        let gone = || format!("the external server `{name}` has just been removed").into();
-        self.find(name).ok_or_else(gone)
+    fn find_now(&self, name: &str, caller: &Caller) -> Result<Arc<Upstream>, ToolError> {
+        let gone = || format!("the external server `{name}` has just been removed");
+        let upstream = self.find(name).ok_or_else(gone)?;
+        if upstream.differs_by_workspace() && !caller.project.is_empty() {
+            return Ok(upstream.of_workspace(&caller.project).0);
+        }
+        Ok(upstream)
     }
 }
 
@@ -498,6 +523,37 @@ impl ExternalServer {
 impl Provider for Upstreams {
     fn servers(&self) -> Vec<Arc<Server>> {
         self.all().iter().map(|it| it.server()).collect()
+    }
+
+    fn differs_by_workspace(&self) -> bool {
+        self.read().values().any(|it| it.differs_by_workspace())
+    }
+
+    fn servers_in(&self, workspace: &str) -> Vec<Arc<Server>> {
+        let all = self.all();
+        let servers = all.iter().map(|it| match it.known_in(workspace) {
+            Some(of_workspace) => of_workspace.server(),
+            None => it.server(),
+        });
+        servers.collect()
+    }
+
+    fn enter<'a>(&'a self, workspace: &'a str) -> BoxFuture<'a, bool> {
+        let differing = self
+            .all()
+            .into_iter()
+            .filter(|it| it.differs_by_workspace());
+        let all: Vec<_> = differing.map(|it| it.of_workspace(workspace)).collect();
+        let new: Vec<_> = all.into_iter().filter(|it| it.1).map(|it| it.0).collect();
+        if new.is_empty() {
+            return Box::pin(std::future::ready(false));
+        }
+        Box::pin(async move {
+            let lists = new.into_iter().map(|it| self.list_beside(it));
+            // Those that take longer are told of when they are there.
+            let _ = timeout(ENTERING, futures_util::future::join_all(lists)).await;
+            true
+        })
     }
 
     fn call<'a>(
@@ -517,7 +573,7 @@ impl Provider for Upstreams {
         let promise = Promise::of(tool);
         let schema = tool.input_schema.clone();
         Ok(Box::pin(async move {
-            let upstream = self.find_now(&server)?;
+            let upstream = self.find_now(&server, &context.caller)?;
             let mut params = params;
             let name = params.name.as_deref().unwrap_or_default();
             if upstream.only_runs_as_task(name) {
@@ -553,7 +609,7 @@ impl Provider for Upstreams {
         context: &'a Context,
     ) -> BoxFuture<'a, Result<Output, ToolError>> {
         Box::pin(async move {
-            let upstream = self.find_now(&resource.server)?;
+            let upstream = self.find_now(&resource.server, &context.caller)?;
             let params = Params {
                 uri: Some(uri.to_owned()),
                 ..Params::default()
@@ -572,7 +628,7 @@ impl Provider for Upstreams {
         context: &'a Context,
     ) -> BoxFuture<'a, Result<Vec<Message>, ToolError>> {
         Box::pin(async move {
-            let upstream = self.find_now(&prompt.server)?;
+            let upstream = self.find_now(&prompt.server, &context.caller)?;
             let params = Params {
                 name: Some(prompt.name.clone()),
                 arguments: texts(&arguments),
@@ -589,7 +645,7 @@ impl Provider for Upstreams {
         &'a self,
         item: Fillable<'a>,
         typed: &'a Typed,
-        _: &'a Context,
+        context: &'a Context,
     ) -> BoxFuture<'a, Result<Completion, ToolError>> {
         Box::pin(async move {
             let (server, reference) = match item {
@@ -600,7 +656,7 @@ impl Provider for Upstreams {
                     (&it.server, json!({ "type": "ref/resource", "uri": it.uri }))
                 }
             };
-            let upstream = self.find_now(server)?;
+            let upstream = self.find_now(server, &context.caller)?;
             let used = self.open_in_time(&upstream, &Map::new()).await?;
             if !used.client().declares("completions") {
                 return Ok(Completion::default());
@@ -615,8 +671,8 @@ impl Provider for Upstreams {
         })
     }
 
-    fn watch(&self, resource: &Resource, uri: &str) {
-        let Some(upstream) = self.find(&resource.server) else {
+    fn watch(&self, resource: &Resource, uri: &str, caller: &Caller) {
+        let Ok(upstream) = self.find_now(&resource.server, caller) else {
             return;
         };
         if !upstream.watches(uri) {

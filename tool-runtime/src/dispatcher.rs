@@ -19,17 +19,20 @@ use futures_util::FutureExt;
 use serde_json::value::RawValue;
 use std::{
     any::Any,
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     fmt,
     future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::Poll,
     time::Duration,
 };
 use thiserror::Error;
 use tokio::time::Instant;
+
+/// How many workspaces are looked after at once; of more, each is put together anew when it is used again.
+const WORKSPACES: usize = 1_000;
 
 /// How long a call may take while a person is asked.
 const ASKED: Duration = Duration::from_hours(1);
@@ -39,6 +42,8 @@ const ASKED: Duration = Duration::from_hours(1);
 pub struct Dispatcher {
     providers: Vec<Arc<dyn Provider>>,
     view: ArcSwap<View>,
+    /// The views of workspaces in which other servers are offered.
+    workspaces: Mutex<HashMap<String, Arc<View>>>,
     limits: Limits,
     results: Results,
     observers: Vec<Arc<dyn Observer>>,
@@ -153,6 +158,7 @@ impl Dispatcher {
         let view = View::new(&providers, Selection::all());
         Ok(Self {
             view: ArcSwap::from_pointee(view),
+            workspaces: Mutex::default(),
             providers,
             limits,
             results,
@@ -183,6 +189,7 @@ impl Dispatcher {
     fn show(&self, selection: Selection) {
         let view = View::new(&self.providers, selection);
         self.view.store(Arc::new(view));
+        self.workspaces().clear();
         for change in [Change::Tools, Change::Prompts, Change::Resources] {
             self.changes.tell(change);
         }
@@ -196,9 +203,47 @@ impl Dispatcher {
         &self.results.background
     }
 
-    /// Returns what can be called now.
+    /// Returns what can be called now, in no workspace.
     pub fn view(&self) -> Arc<View> {
         self.view.load_full()
+    }
+
+    /// Returns what can be called now by a caller, in the workspace that its project is.
+    pub fn view_for(&self, caller: &Caller) -> Arc<View> {
+        let view = self.view.load();
+        if !is_apart(&view, caller) {
+            return Arc::clone(&view);
+        }
+        let mut workspaces = self.workspaces();
+        if let Some(view) = workspaces.get(&caller.project) {
+            return view.clone();
+        }
+        let selection = view.selection().clone();
+        let view = View::of_workspace(&self.providers, &caller.project, selection);
+        let view = Arc::new(view);
+        if workspaces.len() >= WORKSPACES {
+            workspaces.clear();
+        }
+        workspaces.insert(caller.project.clone(), view.clone());
+        view
+    }
+
+    /// Finds out what is offered in the workspace of a caller, before it is listed or called for the first time there.
+    /// It takes no longer than a few seconds: what is found later is told as a change.
+    pub async fn enter(&self, caller: &Caller) {
+        if !is_apart(&self.view.load(), caller) {
+            return;
+        }
+        let entering = self.providers.iter().map(|it| it.enter(&caller.project));
+        let entered = futures_util::future::join_all(entering).await;
+        if entered.contains(&true) {
+            self.workspaces().remove(&caller.project);
+        }
+    }
+
+    fn workspaces(&self) -> MutexGuard<'_, HashMap<String, Arc<View>>> {
+        let workspaces = self.workspaces.lock();
+        workspaces.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns where changes are told and heard of: of the lists, and of resources.
@@ -242,14 +287,22 @@ impl Dispatcher {
         context: &Context,
         trace: &mut Trace,
     ) -> Result<Output, CallError> {
-        let view = self.view.load();
-        let found = view.find(name, &context.caller)?;
-        let provider = &*self.providers[found.provider];
         let Trace {
             tool,
             repaired,
             cut,
         } = trace;
+        self.enter(&context.caller).await;
+        let view = self.view.load();
+        let of_workspace;
+        let seen: &View = if is_apart(&view, &context.caller) {
+            of_workspace = self.view_for(&context.caller);
+            &of_workspace
+        } else {
+            &view
+        };
+        let found = seen.find(name, &context.caller)?;
+        let provider = &*self.providers[found.provider];
         let tool: &Tool = tool.insert(found.tool.clone());
         found.callable?;
         drop(view);
@@ -287,7 +340,7 @@ impl Dispatcher {
 
     /// Reads a resource by its URI.
     pub async fn read(&self, uri: &str, context: &Context) -> Result<Output, ReadError> {
-        let view = self.view.load_full();
+        let view = self.view_for(&context.caller);
         let found = view.find_resource(uri, &context.caller);
         let (provider, resource, variables) = found.ok_or_else(|| ReadError::NotFound {
             uri: uri.to_owned(),
@@ -309,7 +362,7 @@ impl Dispatcher {
         arguments: BTreeMap<String, String>,
         context: &Context,
     ) -> Result<Vec<Message>, ReadError> {
-        let view = self.view.load_full();
+        let view = self.view_for(&context.caller);
         let (provider, prompt) = view
             .find_prompt(name, &context.caller)?
             .map_err(|similar| ReadError::UnknownPrompt {
@@ -343,7 +396,7 @@ impl Dispatcher {
         typed: &Typed,
         context: &Context,
     ) -> Result<Completion, ReadError> {
-        let view = self.view.load_full();
+        let view = self.view_for(&context.caller);
         let (provider, prompt) = view
             .find_prompt(name, &context.caller)?
             .map_err(|similar| ReadError::UnknownPrompt {
@@ -361,7 +414,7 @@ impl Dispatcher {
         typed: &Typed,
         context: &Context,
     ) -> Result<Completion, ReadError> {
-        let view = self.view.load_full();
+        let view = self.view_for(&context.caller);
         let found = view.find_template(template, &context.caller);
         let (provider, resource) = found.ok_or_else(|| ReadError::NotFound {
             uri: template.to_owned(),
@@ -386,11 +439,11 @@ impl Dispatcher {
 
     /// Says that somebody wants to hear of changes of a resource; says whether the caller knows one of that address.
     pub fn watch(&self, uri: &str, caller: &Caller) -> bool {
-        let view = self.view.load_full();
+        let view = self.view_for(caller);
         let Some((provider, resource, _)) = view.find_resource(uri, caller) else {
             return false;
         };
-        self.providers[provider].watch(resource, uri);
+        self.providers[provider].watch(resource, uri, caller);
         true
     }
 
@@ -471,6 +524,11 @@ pub enum ReadError {
         /// What went wrong.
         reason: String,
     },
+}
+
+/// Whether a caller is in a workspace that may have servers of its own.
+fn is_apart(view: &View, caller: &Caller) -> bool {
+    view.differs_by_workspace && !caller.project.is_empty()
 }
 
 /// Refuses a caller who may not, or who brings too little.

@@ -2,7 +2,7 @@
 
 use crate::{
     argument::Arguments,
-    context::Context,
+    context::{Caller, Context},
     definition::{BoxFuture, Requirement, TaskSupport},
     error::{ArgumentError, ToolError},
     output::{Message, Output},
@@ -15,6 +15,21 @@ use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 pub trait Provider: fmt::Debug + Send + Sync {
     /// Returns the servers that it offers now.
     fn servers(&self) -> Vec<Arc<Server>>;
+
+    /// Says whether it offers other servers in some workspaces: that of a caller is its project. The default is no.
+    fn differs_by_workspace(&self) -> bool {
+        false
+    }
+
+    /// Returns the servers that it offers in a workspace now.
+    fn servers_in(&self, _: &str) -> Vec<Arc<Server>> {
+        self.servers()
+    }
+
+    /// Finds out what it offers in a workspace, if it doesn't know; says whether it knows more than before.
+    fn enter<'a>(&'a self, _: &'a str) -> BoxFuture<'a, bool> {
+        Box::pin(async { false })
+    }
 
     /// Takes the arguments at once, and gives the future that runs the tool.
     fn call<'a>(
@@ -55,7 +70,7 @@ pub trait Provider: fmt::Debug + Send + Sync {
 
     /// Says that somebody wants to hear of changes of a resource. The default is nothing: who changes a resource tells
     /// so by [`Changes`](crate::Changes).
-    fn watch(&self, _: &Resource, _: &str) {}
+    fn watch(&self, _: &Resource, _: &str, _: &Caller) {}
 }
 
 /// Something that a user fills in.

@@ -27,6 +27,8 @@ pub struct View {
     /// What each server is to those who know of no other.
     alone: HashMap<String, Alone>,
     notes: Vec<String>,
+    /// Whether other servers are offered in some workspaces.
+    pub(crate) differs_by_workspace: bool,
 }
 
 /// A server by itself: its names need not be told from those of others.
@@ -117,14 +119,32 @@ pub struct Statistics {
 impl View {
     /// Puts together what providers offer and what is selected of it.
     pub fn new(providers: &[Arc<dyn Provider>], selection: Selection) -> Self {
-        let mut servers: Vec<(usize, Arc<Server>)> = providers
-            .iter()
-            .enumerate()
-            .flat_map(|(index, it)| it.servers().into_iter().map(move |server| (index, server)))
-            .collect();
+        Self::of(providers, |it| it.servers(), selection)
+    }
+
+    /// Puts together what providers offer in a workspace.
+    pub(crate) fn of_workspace(
+        providers: &[Arc<dyn Provider>],
+        workspace: &str,
+        selection: Selection,
+    ) -> Self {
+        Self::of(providers, |it| it.servers_in(workspace), selection)
+    }
+
+    fn of(
+        providers: &[Arc<dyn Provider>],
+        servers: impl Fn(&dyn Provider) -> Vec<Arc<Server>>,
+        selection: Selection,
+    ) -> Self {
+        let mut offered = Vec::new();
+        for (index, provider) in providers.iter().enumerate() {
+            offered.extend(servers(&**provider).into_iter().map(|it| (index, it)));
+        }
+        let mut servers: Vec<(usize, Arc<Server>)> = offered;
         servers.sort_by(|(_, one), (_, other)| one.name.cmp(&other.name));
         let mut view = Self {
             selection,
+            differs_by_workspace: providers.iter().any(|it| it.differs_by_workspace()),
             ..Self::default()
         };
         let mut seen = HashSet::new();

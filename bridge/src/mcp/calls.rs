@@ -153,7 +153,7 @@ pub(super) fn call_tool(
             "the `arguments` of `tools/call` must be an object",
         ));
     }
-    let view = door.dispatcher.view();
+    let view = door.dispatcher.view_for(&peer.caller);
     let tool = view.reached_tool(&name, &peer.caller);
     let arguments = &*without_invented(&peer.caller.engine, tool, arguments);
     let (talk, mut call) = prepare(door, peer, "tools/call", &name, arguments, params)?;
@@ -355,7 +355,7 @@ pub(super) fn read_resource(
 }
 
 fn read_result(door: &Door, peer: &Peer, uri: &str, output: &Output) -> Value {
-    let view = door.dispatcher.view();
+    let view = door.dispatcher.view_for(&peer.caller);
     let resource = view.resource(uri, &peer.caller);
     let mime_type = resource.and_then(|it| it.mime_type.as_deref());
     let contents = output.content.iter().map(|it| contents(uri, mime_type, it));

@@ -98,7 +98,7 @@ fn skills(
             return Err(RpcError::unknown_method(&method));
         };
         if method == "resources/list" {
-            let (view, caller) = (door.dispatcher.view(), &peer.caller);
+            let (view, caller) = (door.dispatcher.view_for(&peer.caller), &peer.caller);
             let resources = view.resources(caller).filter(|it| !it.is_template());
             let resources = resources.map(|it| described_resource(it, "uri"));
             let of_skills = skills.resources()?;
@@ -139,7 +139,7 @@ fn simple(
         "ping" if !peer.is_modern() => Ok(json!({})),
         "server/discover" if peer.is_modern() => Ok(discover(door, peer)),
         "tools/list" => {
-            let (view, caller) = (door.dispatcher.view(), &peer.caller);
+            let (view, caller) = (door.dispatcher.view_for(&peer.caller), &peer.caller);
             let dialect = dialect(caller);
             let tools = view.tools(caller).map(|it| mcp::tool_for(it, &dialect));
             let mut page = page(door, peer, method, params, "tools", tools)?;
@@ -149,18 +149,18 @@ fn simple(
             Ok(page)
         }
         "prompts/list" => {
-            let (view, caller) = (door.dispatcher.view(), &peer.caller);
+            let (view, caller) = (door.dispatcher.view_for(&peer.caller), &peer.caller);
             let prompts = view.prompts(caller).map(described_prompt);
             page(door, peer, method, params, "prompts", prompts)
         }
         "resources/list" => {
-            let (view, caller) = (door.dispatcher.view(), &peer.caller);
+            let (view, caller) = (door.dispatcher.view_for(&peer.caller), &peer.caller);
             let resources = view.resources(caller).filter(|it| !it.is_template());
             let resources = resources.map(|it| described_resource(it, "uri"));
             page(door, peer, method, params, "resources", resources)
         }
         "resources/templates/list" => {
-            let (view, caller) = (door.dispatcher.view(), &peer.caller);
+            let (view, caller) = (door.dispatcher.view_for(&peer.caller), &peer.caller);
             let templates = view.resources(caller).filter(|it| it.is_template());
             let templates = templates.map(|it| described_resource(it, "uriTemplate"));
             page(door, peer, method, params, "resourceTemplates", templates)
@@ -185,7 +185,7 @@ pub(super) fn initialized(door: &Door, caller: &Caller, version: Version) -> Val
         "capabilities": capabilities(door, Some(version)),
         "serverInfo": server_info(),
     });
-    if let Some(instructions) = instructions(&door.dispatcher.view(), caller) {
+    if let Some(instructions) = instructions(&door.dispatcher.view_for(caller), caller) {
         result["instructions"] = instructions.into();
     }
     result
@@ -196,7 +196,8 @@ fn discover(door: &Door, peer: &Peer) -> Value {
         "supportedVersions": [super::modern::VERSION],
         "capabilities": capabilities(door, None),
     });
-    if let Some(instructions) = instructions(&door.dispatcher.view(), &peer.caller) {
+    if let Some(instructions) = instructions(&door.dispatcher.view_for(&peer.caller), &peer.caller)
+    {
         result["instructions"] = instructions.into();
     }
     hint(door, peer, &mut result);

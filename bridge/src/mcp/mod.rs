@@ -224,7 +224,10 @@ async fn serve(State(door): State<Arc<Door>>, request: Request) -> Response {
         .cloned()
         .unwrap_or_default();
     let served = match parts.method {
-        Method::POST => post(&door, &caller, &parts, body).await,
+        Method::POST => {
+            door.dispatcher.enter(&caller).await;
+            post(&door, &caller, &parts, body).await
+        }
         Method::GET => open_stream(&door, &caller, &parts).await,
         Method::DELETE => end_session(&door, &caller, &parts).await,
         _ => Err(not_allowed("send POST")),

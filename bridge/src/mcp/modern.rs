@@ -67,7 +67,7 @@ pub(super) fn peer(
     }
     if request.method == "tools/call" {
         let name = text_of(params, "name").unwrap_or_default();
-        let view = door.dispatcher.view();
+        let view = door.dispatcher.view_for(caller);
         if let Some(tool) = view.reached_tool(&name, caller) {
             let is_marked = dialect(&peer.caller).keywords.has(MARK);
             parameters(headers, tool, params, is_marked)?;

@@ -31,6 +31,7 @@ pub(super) async fn serve(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
 ) -> io::Result<()> {
+    door.dispatcher.enter(&caller).await;
     let (out, lines) = mpsc::channel(WAITING);
     let writer = tokio::spawn(write(lines, output));
     let mut calls = JoinSet::new();

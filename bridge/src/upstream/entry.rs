@@ -6,9 +6,20 @@ use crate::{
     secret::Secret,
     store::ExternalServer,
 };
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::PathBuf};
 use thiserror::Error;
+
+/// What stands for the workspace in an address and in the values of headers.
+const WORKSPACE: &str = "{workspaceCode}";
+
+/// What of a workspace's name can't stand in an address as it is.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
 
 /// The most characters of a name.
 const LONGEST: usize = 40;
@@ -52,6 +63,14 @@ pub enum EntryError {
     /// The vault failed.
     #[error(transparent)]
     Vault(#[from] VaultError),
+    /// A workspace can't stand in a header.
+    #[error(
+        "the workspace {workspace:?} can't stand in a header: name one of visible ASCII, by `?project=NAME`"
+    )]
+    Workspace {
+        /// The workspace.
+        workspace: String,
+    },
     /// What the database has is no entry.
     #[error("the database's entry of `{name}` is damaged; remove the server and add it again")]
     Damaged {
@@ -110,6 +129,39 @@ impl Entry {
         let name: String = words.join("-").chars().take(LONGEST).collect();
         let name = name.trim_end_matches('-');
         (!name.is_empty()).then(|| name.to_owned())
+    }
+
+    /// Whether it is another server in each workspace.
+    pub fn differs_by_workspace(&self) -> bool {
+        match &self.address {
+            Address::Command { .. } => false,
+            Address::Http { url, headers } => {
+                let in_headers = headers.values().any(|it| it.expose().contains(WORKSPACE));
+                in_headers || url.contains(WORKSPACE)
+            }
+        }
+    }
+
+    /// Makes the entry of a workspace.
+    pub fn in_workspace(&self, workspace: &str) -> Result<Self, EntryError> {
+        let mut entry = self.clone();
+        let Address::Http { url, headers } = &mut entry.address else {
+            return Ok(entry);
+        };
+        // What is no part of a segment would lead elsewhere.
+        let encoded = utf8_percent_encode(workspace, SEGMENT).to_string();
+        *url = url.replace(WORKSPACE, &encoded);
+        for value in headers.values_mut() {
+            if value.expose().contains(WORKSPACE) {
+                if !workspace.bytes().all(|it| it.is_ascii_graphic()) {
+                    return Err(EntryError::Workspace {
+                        workspace: workspace.to_owned(),
+                    });
+                }
+                *value = Secret::new(value.expose().replace(WORKSPACE, workspace));
+            }
+        }
+        Ok(entry)
     }
 
     /// Seals how it is reached and what it is given.

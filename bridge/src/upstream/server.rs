@@ -33,6 +33,11 @@ const IDLE: Duration = Duration::from_mins(10);
 /// How often a server is asked again that lists nothing: it may be loading.
 const ASKED_AGAIN: usize = 10;
 
+/// How many workspaces of a server are known at once.
+const MOST_WORKSPACES: usize = 1_000;
+
+const NO_WORKSPACE: &str = "it is another server in each project, and the caller names none: connect with a URL that ends in `?project=NAME`";
+
 /// How many resources of a server are watched.
 const MOST_WATCHED: usize = 1_000;
 
@@ -41,6 +46,10 @@ pub(super) struct Upstream {
     pub(super) stored: ExternalServer,
     /// How it is reached, or why it can't be.
     entry: Result<Entry, String>,
+    /// The only workspace that it is of.
+    workspace: Option<String>,
+    /// The same server in each workspace, where that is another one.
+    workspaces: Mutex<BTreeMap<String, Arc<Upstream>>>,
     offered: RwLock<Arc<Server>>,
     notes: RwLock<Vec<String>>,
     /// What it has told, as it was kept.
@@ -58,8 +67,10 @@ pub(super) struct Upstream {
     watched: Mutex<BTreeSet<String>>,
     /// Whether it was removed, or replaced by another of its name.
     is_gone: AtomicBool,
-    /// Until when its lists are good.
-    good_until: Mutex<Option<Instant>>,
+    /// Held by who asks for its lists.
+    pub(super) listing: tokio::sync::Mutex<()>,
+    /// When its lists were had, and until when they are good.
+    listed: Mutex<Option<(Instant, Instant)>>,
     /// The tools that only run as tasks, on servers with sessions.
     only_tasks: RwLock<BTreeSet<String>>,
     /// How often it has listed nothing.
@@ -121,9 +132,15 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Upstream {
     pub(super) fn new(stored: ExternalServer, entry: Result<Entry, EntryError>) -> Self {
+        Self::with(stored, entry.map_err(|error| error.to_string()))
+    }
+
+    fn with(stored: ExternalServer, entry: Result<Entry, String>) -> Self {
         let upstream = Self {
             offered: RwLock::new(Arc::new(nothing(&stored))),
-            entry: entry.map_err(|error| error.to_string()),
+            entry,
+            workspace: None,
+            workspaces: Mutex::default(),
             heard: RwLock::new(stored.listed.clone()),
             approved: RwLock::default(),
             held: RwLock::default(),
@@ -135,7 +152,8 @@ impl Upstream {
             health: Health::default(),
             watched: Mutex::default(),
             is_gone: AtomicBool::new(false),
-            good_until: Mutex::default(),
+            listing: tokio::sync::Mutex::default(),
+            listed: Mutex::default(),
             was_empty: AtomicUsize::default(),
             only_tasks: RwLock::default(),
             told: Mutex::default(),
@@ -144,6 +162,8 @@ impl Upstream {
         let name = &upstream.stored.name;
         if let Err(reason) = &upstream.entry {
             upstream.is_unavailable(reason.clone());
+        } else if upstream.differs_by_workspace() {
+            upstream.is_unavailable(NO_WORKSPACE.to_owned());
         } else if let Some(listed) = listed {
             upstream.offer(&listed);
         } else {
@@ -152,6 +172,52 @@ impl Upstream {
             ));
         }
         upstream
+    }
+
+    /// Whether it is another server in each workspace.
+    pub(super) fn differs_by_workspace(&self) -> bool {
+        self.entry.as_ref().is_ok_and(Entry::differs_by_workspace)
+    }
+
+    /// Whether it is one of many, which the store knows nothing of.
+    pub(super) fn is_of_workspace(&self) -> bool {
+        self.workspace.is_some()
+    }
+
+    /// Returns the server of a workspace, if it is known.
+    pub(super) fn known_in(&self, workspace: &str) -> Option<Arc<Self>> {
+        locked(&self.workspaces).get(workspace).cloned()
+    }
+
+    /// Returns the server of a workspace, and whether it is new.
+    pub(super) fn of_workspace(&self, workspace: &str) -> (Arc<Self>, bool) {
+        let mut workspaces = locked(&self.workspaces);
+        if let Some(known) = workspaces.get(workspace) {
+            return (known.clone(), false);
+        }
+        let stored = ExternalServer {
+            listed: None,
+            listed_at: None,
+            ..self.stored.clone()
+        };
+        let entry = self.entry.as_ref().map_err(Clone::clone);
+        let entry = entry.and_then(|it| it.in_workspace(workspace).map_err(|it| it.to_string()));
+        let mut upstream = Self::with(stored, entry);
+        upstream.workspace = Some(workspace.to_owned());
+        let approved = self.approved.read().unwrap_or_else(PoisonError::into_inner);
+        upstream.approved = RwLock::new(approved.clone());
+        let upstream = Arc::new(upstream);
+        while workspaces.len() >= MOST_WORKSPACES
+            && let Some((_, gone)) = workspaces.pop_first()
+        {
+            gone.end();
+        }
+        workspaces.insert(workspace.to_owned(), upstream.clone());
+        (upstream, true)
+    }
+
+    pub(super) fn of_workspaces(&self) -> Vec<Arc<Self>> {
+        locked(&self.workspaces).values().cloned().collect()
     }
 
     pub(super) fn name(&self) -> &str {
@@ -172,7 +238,8 @@ impl Upstream {
     /// Whether it has never told what it offers, and could be asked now.
     pub(super) fn is_new(&self) -> bool {
         let may_be_loading = self.was_empty.load(Ordering::Relaxed) <= ASKED_AGAIN;
-        let is_new = self.entry.is_ok() && self.heard().is_none() && may_be_loading;
+        let can_be_asked = self.entry.is_ok() && !self.differs_by_workspace();
+        let is_new = can_be_asked && self.heard().is_none() && may_be_loading;
         is_new && self.health.admit().is_ok()
     }
 
@@ -259,20 +326,24 @@ impl Upstream {
 
     /// Takes what was approved; says whether that is new.
     pub(super) fn is_approved(&self, tools: Option<BTreeMap<String, String>>) -> bool {
+        let mut of_workspaces = false;
+        for upstream in self.of_workspaces() {
+            of_workspaces |= upstream.is_approved(tools.clone());
+        }
         {
             let mut approved = self
                 .approved
                 .write()
                 .unwrap_or_else(PoisonError::into_inner);
             if *approved == tools {
-                return false;
+                return of_workspaces;
             }
             *approved = tools;
         }
         let heard = self.heard().and_then(|it| Heard::read(&it));
         match heard.filter(|_| self.server().unavailable.is_none()) {
             Some(heard) => self.offer(&heard),
-            None => return false,
+            None => return of_workspaces,
         }
         true
     }
@@ -369,6 +440,9 @@ impl Upstream {
         capabilities: &Map<String, Value>,
     ) -> Result<(Use, bool), ExternalError> {
         let entry = self.entry()?;
+        if entry.differs_by_workspace() {
+            return Err(ExternalError::Entry(NO_WORKSPACE.to_owned()));
+        }
         if let Some(used) = self.line(capabilities) {
             return Ok((used, false));
         }
@@ -465,6 +539,9 @@ impl Upstream {
     /// Ends it for good, beside whatever else goes on.
     pub(super) fn end(self: &Arc<Self>) {
         self.is_gone.store(true, Ordering::Relaxed);
+        for upstream in self.of_workspaces() {
+            upstream.end();
+        }
         let ended = self.clone();
         tokio::spawn(async move { ended.close().await });
     }
@@ -490,14 +567,21 @@ impl Upstream {
         may
     }
 
+    /// Whether its lists were had after a moment.
+    pub(super) fn is_listed_since(&self, moment: Instant) -> bool {
+        let listed = *locked(&self.listed);
+        listed.is_some_and(|(at, _)| at > moment)
+    }
+
     /// Notes that its lists have just been had.
     pub(super) fn is_listed(&self, good_for: Duration) {
-        *locked(&self.good_until) = Some(Instant::now() + good_for);
+        let now = Instant::now();
+        *locked(&self.listed) = Some((now, now + good_for));
     }
 
     pub(super) fn is_listed_lately(&self) -> bool {
-        let good_until = *locked(&self.good_until);
-        good_until.is_some_and(|it| Instant::now() < it)
+        let listed = *locked(&self.listed);
+        listed.is_some_and(|(_, good_until)| Instant::now() < good_until)
     }
 }
 

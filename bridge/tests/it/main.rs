@@ -60,3 +60,4 @@ mod upstream_stdio;
 mod upstream_talk;
 mod vault;
 mod wire;
+mod workspaces;
