@@ -300,10 +300,7 @@ impl Bridge {
         variables: &BTreeMap<String, String>,
     ) -> Result<Self, StartError> {
         let store = Store::open(&config.data, config.database_url.as_ref()).await?;
-        let switches = store.switches().await?;
-        let upstreams = upstreams(config, variables, &store).await?;
-        let dispatcher =
-            dispatcher_with(config, variables, &switches, Some(upstreams.clone())).await?;
+        let (dispatcher, followed) = followed(config, variables, &store).await?;
         mirror(&store, &dispatcher).await?;
         let (token, token_file) = token(config)?;
         let listener = listen(config.listen).await?;
@@ -322,15 +319,6 @@ impl Bridge {
             config.no_auth,
         );
         front_door.tend();
-        let followed = Followed {
-            store: store.clone(),
-            settings: config.servers.clone(),
-            switches,
-            data: config.data.clone(),
-            external: store.external_times().await?,
-            approved: store.approval_times().await?,
-            upstreams,
-        };
         let guard = mcp::guard::Guard::new(config, token, store);
         let streams = Arc::new(Streams::default());
         let further = web::routes(streams.clone());
@@ -403,6 +391,28 @@ struct Followed {
     external: BTreeMap<String, (i64, Option<i64>)>,
     approved: BTreeMap<String, i64>,
     upstreams: Upstreams,
+}
+
+/// Makes the dispatcher of what is there now, to be followed from now on.
+async fn followed(
+    config: &Config,
+    variables: &BTreeMap<String, String>,
+    store: &Store,
+) -> Result<(Arc<Dispatcher>, Followed), StartError> {
+    let switches = store.switches().await?;
+    let upstreams = upstreams(config, variables, store).await?;
+    let further = Some(upstreams.clone());
+    let dispatcher = dispatcher_with(config, variables, &switches, further).await?;
+    let followed = Followed {
+        store: store.clone(),
+        settings: config.servers.clone(),
+        switches,
+        data: config.data.clone(),
+        external: store.external_times().await?,
+        approved: store.approval_times().await?,
+        upstreams,
+    };
+    Ok((dispatcher, followed))
 }
 
 /// Takes up what the user switches, adds and removes, and what external servers offer anew, until `stop` is cancelled;
@@ -520,15 +530,20 @@ pub(crate) async fn serve_pipe(
     mut caller: Caller,
 ) -> Result<(), StartError> {
     Streams::default().identify(&mut caller);
-    let dispatcher = dispatcher(config, variables).await?;
+    let store = Store::open(&config.data, config.database_url.as_ref()).await?;
+    let (dispatcher, followed) = followed(config, variables, &store).await?;
+    let upstreams = followed.upstreams.clone();
+    let stop = CancellationToken::new();
+    let following = stop.clone().drop_guard();
+    tokio::spawn(follow(dispatcher.clone(), followed, stop));
     // One client and one process: what the client carries needs to outlive neither.
     let mut key = [0; 32];
     let filled = getrandom::fill(&mut key).map_err(io::Error::other);
     filled.map_err(StartError::Pipe)?;
     let front_door = FrontDoor::new(dispatcher, &key, None, skills(config)?, config.limits, true);
     front_door.tend();
-    front_door
-        .serve_pipe(caller)
-        .await
-        .map_err(StartError::Pipe)
+    let served = front_door.serve_pipe(caller).await;
+    drop(following);
+    let _ = tokio::time::timeout(config.limits.drain, upstreams.close()).await;
+    served.map_err(StartError::Pipe)
 }
