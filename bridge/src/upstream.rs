@@ -8,6 +8,7 @@ mod health;
 mod items;
 mod lists;
 mod probe;
+mod promises;
 mod relay;
 mod server;
 
@@ -572,6 +573,7 @@ impl Provider for Upstreams {
         let may_be_repeated = is_safe(tool.hints.read_only) || is_safe(tool.hints.idempotent);
         let promise = Promise::of(tool);
         let schema = tool.input_schema.clone();
+        let promised = tool.output_schema.clone();
         Ok(Box::pin(async move {
             let upstream = self.find_now(&server, &context.caller)?;
             let mut params = params;
@@ -591,10 +593,14 @@ impl Provider for Upstreams {
                 .await;
             match result {
                 Ok(result) => {
+                    let output = items::output(&result, promise)?;
+                    if let (Some(promised), Some(tool)) = (promised, &params.name) {
+                        upstream.hold_to_promise(tool, &promised, &output, promise);
+                    }
                     if !upstream.is_listed_lately() {
                         self.list_beside(upstream);
                     }
-                    items::output(&result, promise)
+                    Ok(output)
                 }
                 Err(failure) => failure.into_output(),
             }

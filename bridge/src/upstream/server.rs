@@ -8,6 +8,7 @@ use super::{
     health::{Health, Resting, Trial},
     items,
     lists::Heard,
+    promises::Promises,
 };
 use crate::store::ExternalServer;
 use serde_json::{Map, Value};
@@ -22,7 +23,7 @@ use std::{
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tool_runtime::{Server, Tool, Unavailable};
+use tool_runtime::{Output, Server, Tool, Unavailable};
 
 /// How often in a minute a server is believed that its lists have changed when they look the same.
 const TOLD: usize = 10;
@@ -58,6 +59,7 @@ pub(super) struct Upstream {
     approved: RwLock<Option<BTreeMap<String, String>>>,
     /// The tools that are not so, by name.
     held: RwLock<BTreeMap<String, Held>>,
+    promises: Promises,
     /// By what was declared that its callers can be asked: a session can't take that back.
     lines: Mutex<BTreeMap<String, Arc<Line>>>,
     /// Held by who opens a connection.
@@ -144,6 +146,7 @@ impl Upstream {
             heard: RwLock::new(stored.listed.clone()),
             approved: RwLock::default(),
             held: RwLock::default(),
+            promises: Promises::default(),
             stored,
             notes: RwLock::default(),
             lines: Mutex::default(),
@@ -286,6 +289,7 @@ impl Upstream {
             .only_tasks
             .write()
             .unwrap_or_else(PoisonError::into_inner) = heard.only_tasks();
+        self.promises.forget();
         let (resources, templates) = (&heard.resources, &heard.templates);
         self.show(Server {
             version: heard.version.clone(),
@@ -317,6 +321,26 @@ impl Upstream {
             );
         }
         *before = held;
+    }
+
+    /// Says in the log when a result is other than its tool promises.
+    pub(super) fn hold_to_promise(
+        &self,
+        tool: &str,
+        promised: &Arc<Map<String, Value>>,
+        output: &Output,
+        promise: items::Promise,
+    ) {
+        let wrapped = promise == items::Promise::Wrapped;
+        if let Some(place) = self.promises.broken(tool, promised, output, wrapped) {
+            let server = self.name();
+            tracing::warn!(
+                server,
+                ?tool,
+                ?place,
+                "a result is other than its tool promises"
+            );
+        }
     }
 
     pub(super) fn held(&self) -> Vec<Held> {
