@@ -234,6 +234,7 @@ fn selection(servers: &BTreeMap<String, config::ServerSelection>) -> Selection {
                 enabled: it.enabled,
                 only: it.tools.clone().map(|tools| tools.into_iter().collect()),
                 without: it.without.iter().cloned().collect(),
+                prefix: it.prefix.clone(),
             };
             selection.server(name, of_server)
         })

@@ -152,6 +152,8 @@ pub struct ServerSelection {
     pub tools: Option<Vec<String>>,
     /// All but these tools.
     pub without: Vec<String>,
+    /// What stands before the names of its tools instead of its own, where something must.
+    pub prefix: Option<String>,
 }
 
 impl Default for ServerSelection {
@@ -160,6 +162,7 @@ impl Default for ServerSelection {
             enabled: true,
             tools: None,
             without: Vec::new(),
+            prefix: None,
         }
     }
 }
@@ -367,12 +370,20 @@ impl<'a> Sources<'a> {
                 }
                 "tools" => selection.tools = Some(self.array(file, &path, value, &kind::TOOL)),
                 "without" => selection.without = self.array(file, &path, value, &kind::TOOL),
+                "prefix" => {
+                    let place = file.place(path, value.span().start);
+                    selection.prefix =
+                        self.read(Found::Toml(value.get_ref()), place, &kind::PREFIX);
+                }
                 "timeout" => {
                     let place = file.place(path, value.span().start);
                     timeout = self.read(Found::Toml(value.get_ref()), place, &kind::TIMEOUT);
                 }
                 unknown => self.problems.push(Problem::UnknownKey {
-                    suggestion: closest(unknown, ["enabled", "tools", "without", "timeout"]),
+                    suggestion: closest(
+                        unknown,
+                        ["enabled", "tools", "without", "prefix", "timeout"],
+                    ),
                     place: file.place(path, key.span().start),
                 }),
             }

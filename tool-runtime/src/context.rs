@@ -185,6 +185,8 @@ pub struct Caller {
     pub identified: Identified,
     /// The model behind the engine, where that is known, for example `gemini-3-pro`.
     pub model: String,
+    /// Whether the names of all tools are listed with that of their server before them, also of those that need it not.
+    pub prefixed: bool,
     /// How many bytes of text a result may have that the caller takes whole, where that is less than the limit of all.
     pub most_output: Option<usize>,
     /// On whose behalf, as the front door knows it: the name of a token, never the token itself.

@@ -92,8 +92,21 @@ pub struct Ambiguous {
 impl Names {
     /// Names a set; each entry is a server and a name, the pairs unique.
     pub fn new<'n>(entries: impl IntoIterator<Item = (&'n str, &'n str)>) -> Self {
-        let entries: Vec<(&str, &str)> = entries.into_iter().collect();
-        let listed = list(&entries);
+        let with_prefixes = entries
+            .into_iter()
+            .map(|(server, name)| (server, name, server));
+        Self::with_prefixes(with_prefixes, false)
+    }
+
+    /// Names a set with what stands before a name instead of that of its server: before all, or where it is needed.
+    pub(crate) fn with_prefixes<'n>(
+        entries: impl IntoIterator<Item = (&'n str, &'n str, &'n str)>,
+        before_all: bool,
+    ) -> Self {
+        let entries: Vec<(&str, &str, &str)> = entries.into_iter().collect();
+        let prefixes: Vec<&str> = entries.iter().map(|it| it.2).collect();
+        let entries: Vec<(&str, &str)> = entries.iter().map(|it| (it.0, it.1)).collect();
+        let listed = list(&entries, &prefixes, before_all);
         let full: Vec<String> = entries.iter().map(|(s, t)| full_name(s, t)).collect();
         let shown: HashMap<String, usize> = listed.iter().map(|it| fold(it)).zip(0..).collect();
         let each = || entries.iter().copied().enumerate();
@@ -126,7 +139,14 @@ impl Names {
                 // A server that is served alone shows its listed names behind its own.
                 let listed = Some(&*listed[index]).filter(|it| *it != tool);
                 let named = [Some(tool), listed].into_iter().flatten();
-                named.map(move |it| (fold(&format!("{server}_{it}")), index))
+                let prefix = Some(prefixes[index]).filter(|it| *it != server);
+                let behind = [Some(server), prefix].into_iter().flatten();
+                behind
+                    .flat_map(|before| {
+                        let named = named.clone();
+                        named.map(move |it| (fold(&format!("{before}_{it}")), index))
+                    })
+                    .collect::<Vec<_>>()
             })),
             listed,
             full,
@@ -276,7 +296,7 @@ fn fold(name: &str) -> String {
     folded
 }
 
-fn list(entries: &[(&str, &str)]) -> Vec<String> {
+fn list(entries: &[(&str, &str)], prefixes: &[&str], before_all: bool) -> Vec<String> {
     let bare: Vec<String> = entries.iter().map(|(_, tool)| adapted(tool)).collect();
     let mut servers: HashMap<String, HashSet<&str>> = HashMap::new();
     for ((server, _), bare) in entries.iter().zip(&bare) {
@@ -284,10 +304,14 @@ fn list(entries: &[(&str, &str)]) -> Vec<String> {
     }
     let candidates: Vec<String> = entries
         .iter()
+        .zip(prefixes)
         .zip(bare)
-        .map(|((server, tool), bare)| match servers[&fold(&bare)].len() {
-            1 => bare,
-            _ => adapted(&format!("{server}_{tool}")),
+        .map(|(((_, tool), prefix), bare)| {
+            if !before_all && servers[&fold(&bare)].len() == 1 {
+                bare
+            } else {
+                adapted(&format!("{prefix}_{tool}"))
+            }
         })
         .collect();
     let uses = count(candidates.iter().cloned());

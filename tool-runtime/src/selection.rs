@@ -25,6 +25,8 @@ pub struct ServerSelection {
     pub only: Option<BTreeSet<String>>,
     /// Tools that are off.
     pub without: BTreeSet<String>,
+    /// What stands before the names of its tools instead of its own, where something must.
+    pub prefix: Option<String>,
 }
 
 impl Default for ServerSelection {
@@ -33,6 +35,7 @@ impl Default for ServerSelection {
             enabled: true,
             only: None,
             without: BTreeSet::new(),
+            prefix: None,
         }
     }
 }
@@ -82,6 +85,12 @@ impl Selection {
     /// Returns what is on of a server.
     pub fn of(&self, server: &str) -> ServerSelection {
         self.0.get(server).cloned().unwrap_or_default()
+    }
+
+    /// Returns what stands before the names of a server's tools, where something must.
+    pub(crate) fn prefix<'s>(&'s self, server: &'s str) -> &'s str {
+        let prefix = self.0.get(server).and_then(|it| it.prefix.as_deref());
+        prefix.unwrap_or(server)
     }
 
     /// Says whether a server is on.

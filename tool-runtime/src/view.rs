@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, HashMap, HashSet},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 /// What can be called, and by which names. Lists have one order: servers by name, tools in source order.
@@ -20,36 +20,48 @@ pub struct View {
     selection: Selection,
     servers: Vec<(usize, Arc<Server>)>,
     tools: Vec<Offered<Tool>>,
-    tool_names: Names,
     resources: Vec<Offered<Resource>>,
     prompts: Vec<Offered<Prompt>>,
-    prompt_names: Names,
-    /// What each server is to those who know of no other.
-    alone: HashMap<String, Alone>,
+    /// The names of all.
+    names: Naming,
+    /// The same, each with its server before it. Few want them.
+    prefixed: OnceLock<Naming>,
+    /// Those of each server, for who knows of no other: they need not be told from those of others.
+    alone: HashMap<String, Naming>,
     notes: Vec<String>,
     /// Whether other servers are offered in some workspaces.
     pub(crate) differs_by_workspace: bool,
 }
 
-/// A server by itself: its names need not be told from those of others.
-#[derive(Debug)]
-struct Alone {
+/// The names of a view's tools and prompts, or of a server's.
+#[derive(Debug, Default)]
+struct Naming {
     tools: Named,
     prompts: Named,
 }
 
 /// A run of the items of a view, and their names.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Named {
     start: usize,
     names: Names,
 }
 
 impl Named {
-    fn of<T>(offered: &[Offered<T>], start: usize, name: fn(&T) -> (&str, &str)) -> Self {
+    fn of<'v, T>(
+        offered: &'v [Offered<T>],
+        start: usize,
+        name: fn(&T) -> (&str, &str),
+        selection: &'v Selection,
+        prefixed: bool,
+    ) -> Self {
+        let entries = offered[start..].iter().map(|it| {
+            let (server, name) = name(&it.item);
+            (server, name, selection.prefix(server))
+        });
         Self {
             start,
-            names: names(&offered[start..], name),
+            names: Names::with_prefixes(entries, prefixed),
         }
     }
 
@@ -57,8 +69,13 @@ impl Named {
         self.names.listed(index - self.start)
     }
 
-    fn resolve(&self, spelled: &str) -> Result<Option<usize>, Ambiguous> {
-        let index = self.names.resolve(spelled)?;
+    fn resolve_among(
+        &self,
+        spelled: &str,
+        is_known: impl Fn(usize) -> bool,
+    ) -> Result<Option<usize>, Ambiguous> {
+        let known = |it: usize| is_known(it + self.start);
+        let index = self.names.resolve_among(spelled, known)?;
         Ok(index.map(|it| it + self.start))
     }
 }
@@ -152,10 +169,7 @@ impl View {
             if seen.insert(server.name.clone()) {
                 let (tools, prompts) = (view.tools.len(), view.prompts.len());
                 view.offer(provider, &server);
-                let alone = Alone {
-                    tools: Named::of(&view.tools, tools, of_tool),
-                    prompts: Named::of(&view.prompts, prompts, of_prompt),
-                };
+                let alone = view.naming(tools, prompts, false);
                 view.alone.insert(server.name.clone(), alone);
                 view.servers.push((provider, server));
             } else {
@@ -164,16 +178,30 @@ impl View {
                     .push(format!("a second server `{name}` was left out"));
             }
         }
-        view.tool_names = names(&view.tools, of_tool);
-        view.prompt_names = names(&view.prompts, of_prompt);
+        view.names = view.naming(0, 0, false);
         view
     }
 
-    /// Returns the only server that a caller knows of.
-    fn alone(&self, caller: &Caller) -> Option<&Alone> {
-        let servers = caller.reach.servers.as_ref()?;
-        let only = servers.iter().next().filter(|_| servers.len() == 1)?;
-        self.alone.get(only)
+    /// Names the tools and prompts from these on.
+    fn naming(&self, tools: usize, prompts: usize, prefixed: bool) -> Naming {
+        Naming {
+            tools: Named::of(&self.tools, tools, of_tool, &self.selection, prefixed),
+            prompts: Named::of(&self.prompts, prompts, of_prompt, &self.selection, prefixed),
+        }
+    }
+
+    /// Returns the names by which a caller is told of tools and prompts.
+    fn names_for(&self, caller: &Caller) -> &Naming {
+        if let Some(servers) = &caller.reach.servers
+            && servers.len() == 1
+            && let Some(alone) = servers.first().and_then(|it| self.alone.get(it))
+        {
+            return alone;
+        }
+        if caller.prefixed {
+            return self.prefixed.get_or_init(|| self.naming(0, 0, true));
+        }
+        &self.names
     }
 
     fn offer(&mut self, provider: usize, server: &Server) {
@@ -209,9 +237,9 @@ impl View {
     pub fn tools<'v>(&'v self, caller: &'v Caller) -> impl Iterator<Item = Listed<'v, Tool>> {
         let tools = self.tools.iter().enumerate();
         let reached = tools.filter(|(_, it)| it.on && caller.reaches(&it.item));
-        let alone = self.alone(caller).map(|it| &it.tools);
+        let names = &self.names_for(caller).tools;
         reached.map(move |(index, it)| Listed {
-            name: alone.map_or_else(|| self.tool_names.listed(index), |it| it.listed(index)),
+            name: names.listed(index),
             item: &*it.item,
         })
     }
@@ -229,9 +257,9 @@ impl View {
     pub fn prompts<'v>(&'v self, caller: &'v Caller) -> impl Iterator<Item = Listed<'v, Prompt>> {
         let prompts = self.prompts.iter().enumerate();
         let reached = prompts.filter(|(_, it)| it.on && caller.reaches_server(&it.item.server));
-        let alone = self.alone(caller).map(|it| &it.prompts);
+        let names = &self.names_for(caller).prompts;
         reached.map(move |(index, it)| Listed {
-            name: alone.map_or_else(|| self.prompt_names.listed(index), |it| it.listed(index)),
+            name: names.listed(index),
             item: &*it.item,
         })
     }
@@ -267,7 +295,7 @@ impl View {
 
     /// Returns the tool that any spelling means, on or off; an error if it means several.
     pub fn tool(&self, spelled: &str) -> Result<Option<&Tool>, Ambiguous> {
-        let index = self.tool_names.resolve(spelled)?;
+        let index = self.names.tools.names.resolve(spelled)?;
         Ok(index.map(|it| &*self.tools[it].item))
     }
 
@@ -279,7 +307,7 @@ impl View {
 
     /// Returns the tool of a full name, to be kept beyond this view.
     pub fn shared_tool(&self, full_name: &str) -> Option<Arc<Tool>> {
-        let index = self.tool_names.resolve(full_name).ok().flatten()?;
+        let index = self.names.tools.names.resolve(full_name).ok().flatten()?;
         Some(self.tools[index].item.clone())
     }
 
@@ -291,7 +319,7 @@ impl View {
 
     /// Says whether a spelling means one of these tools, or several.
     pub fn is_ours(&self, spelled: &str) -> bool {
-        !matches!(self.tool_names.resolve(spelled), Ok(None))
+        !matches!(self.names.tools.names.resolve(spelled), Ok(None))
     }
 
     /// Returns the tools of a server that are on, in source order.
@@ -337,7 +365,7 @@ impl View {
         let found = self.resolve_for(spelled, caller)?;
         let Some(offered) = found.map(|it| &self.tools[it]) else {
             let name = spelled.to_owned();
-            let similar = self.tool_names.similar_among(spelled, |it| {
+            let similar = self.names.tools.names.similar_among(spelled, |it| {
                 let it = &self.tools[it];
                 it.on && caller.reaches(&it.item)
             });
@@ -358,12 +386,11 @@ impl View {
     /// Returns the place of the tool that a caller means, if it may know of it.
     fn resolve_for(&self, spelled: &str, caller: &Caller) -> Result<Option<usize>, Ambiguous> {
         let is_known = |it: usize| caller.reaches(&self.tools[it].item);
-        if let Some(alone) = self.alone(caller)
-            && let Some(index) = alone.tools.resolve(spelled)?.filter(|it| is_known(*it))
-        {
-            return Ok(Some(index));
+        let names = self.names_for(caller);
+        match names.tools.resolve_among(spelled, is_known)? {
+            Some(found) => Ok(Some(found)),
+            None => self.names.tools.resolve_among(spelled, is_known),
         }
-        self.tool_names.resolve_among(spelled, is_known)
     }
 
     /// Says why a tool that is not on can't be called.
@@ -449,17 +476,16 @@ impl View {
             let it = &self.prompts[it];
             it.on && caller.reaches_server(&it.item.server)
         };
-        let mut found = match self.alone(caller) {
-            Some(alone) => alone.prompts.resolve(spelled)?.filter(|it| is_known(*it)),
-            None => None,
-        };
+        let names = self.names_for(caller);
+        let mut found = names.prompts.resolve_among(spelled, is_known)?;
         if found.is_none() {
-            found = self.prompt_names.resolve_among(spelled, is_known)?;
+            found = self.names.prompts.resolve_among(spelled, is_known)?;
         }
         let found = found.map(|it| &self.prompts[it]);
-        Ok(found
-            .map(|it| (it.provider, &it.item))
-            .ok_or_else(|| self.prompt_names.similar_among(spelled, is_known)))
+        Ok(found.map(|it| (it.provider, &it.item)).ok_or_else(|| {
+            let names = &self.names.prompts.names;
+            names.similar_among(spelled, is_known)
+        }))
     }
 }
 
@@ -496,8 +522,4 @@ fn of_tool(tool: &Tool) -> (&str, &str) {
 
 fn of_prompt(prompt: &Prompt) -> (&str, &str) {
     (&prompt.server, &prompt.name)
-}
-
-fn names<T>(offered: &[Offered<T>], name: fn(&T) -> (&str, &str)) -> Names {
-    Names::new(offered.iter().map(|it| name(&it.item)))
 }

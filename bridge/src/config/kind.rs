@@ -109,6 +109,21 @@ pub(super) const TOOL: Kind<String> = Kind::new("the name of a tool", |found| {
     found.text().filter(|it| !it.is_empty()).map(str::to_owned)
 });
 
+pub(super) const PREFIX: Kind<String> = Kind::new(
+    "what stands before the names of tools: small letters, digits and single `-`, at most 20",
+    |found| {
+        let text = found.text()?;
+        let is_word = |it: &str| {
+            !it.is_empty()
+                && it
+                    .bytes()
+                    .all(|it| it.is_ascii_lowercase() || it.is_ascii_digit())
+        };
+        let is_prefix = text.len() <= 20 && text.split('-').all(is_word);
+        is_prefix.then(|| text.to_owned())
+    },
+);
+
 pub(super) const TOKEN: Kind<Secret> = Kind::new(
     "a token of at least 16 visible ASCII characters, such as `openssl rand -hex 32` prints",
     |found| found.text().filter(|it| is_token(it)).map(Secret::new),

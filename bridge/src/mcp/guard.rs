@@ -328,7 +328,7 @@ fn shown(bytes: &[u8]) -> String {
 }
 
 /// Reads what the address says about the caller: `?engine=…&project=…&session=…&model=…`, and `without=…` for each server
-/// whose tools it doesn't want. The project of a token wins over the one in the address.
+/// whose tools it doesn't want; `names=prefixed` where each tool's name is to have that of its server before it. The project of a token wins over the one in the address.
 ///
 /// The session is as the address names it; where it names none, whoever finds it out says how.
 pub fn caller(uri: &Uri, access: &Access) -> Result<Caller, Refusal> {
@@ -348,6 +348,10 @@ pub fn caller(uri: &Uri, access: &Access) -> Result<Caller, Refusal> {
             "project" => ("project", &mut caller.project),
             "session" => ("session", &mut caller.session),
             "model" => ("model", &mut caller.model),
+            "names" => {
+                caller.prefixed = value == "prefixed";
+                continue;
+            }
             "without" => {
                 caller.reach.without.insert(value.into_owned());
                 continue;

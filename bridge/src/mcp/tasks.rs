@@ -566,6 +566,8 @@ fn read(principal: &str, kept: &str) -> Result<(Caller, Value), serde_json::Erro
         session: kept.session,
         identified: kept.identified,
         model: kept.model,
+        // A task is called by its full name.
+        prefixed: false,
         principal: principal.to_owned(),
         reach: Reach {
             servers: kept.servers,

@@ -136,6 +136,7 @@ fn a_server_that_is_off_has_no_tool_that_is_on() {
             enabled: false,
             only: Some(BTreeSet::from(["make_rain".to_owned()])),
             without: BTreeSet::new(),
+            prefix: None,
         }
     );
     assert_eq!(selection.of("notes"), ServerSelection::default());
@@ -147,6 +148,7 @@ fn a_selection_can_come_from_settings() {
         enabled: true,
         only: None,
         without: ["get_forecast", "make_rain"].map(str::to_owned).into(),
+        prefix: None,
     };
     check(
         &Selection::all().server("weather-service", named),

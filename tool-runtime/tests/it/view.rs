@@ -9,7 +9,7 @@ use serde_json::{Map, json};
 use std::{collections::BTreeMap, sync::Arc};
 use tool_runtime::{
     Caller, Context, Dispatcher, Limits, Prompt, Provider, Registry, Resource, Selection, Server,
-    Unavailable, View, tool_server,
+    ServerSelection, Unavailable, View, tool_server,
 };
 
 fn broken(name: &str, tool: &str) -> Arc<Server> {
@@ -395,4 +395,45 @@ fn a_server_by_itself_is_listed_by_its_own_names() {
         assert_eq!(meant, Some(("b", "search")), "{spelled}");
     }
     assert!(view.reached_tool("a_search", &only_b).is_none());
+}
+
+#[test]
+fn who_wants_prefixes_has_them_before_all_names() {
+    let tools = [("search", ""), ("open", "")];
+    let both = External(vec![
+        external("a", &tools),
+        external("long-name", &[("open", "")]),
+    ]);
+    let both: Arc<dyn Provider> = Arc::new(both);
+    let own = ServerSelection {
+        prefix: Some("ln".to_owned()),
+        ..ServerSelection::default()
+    };
+    let view = View::new(&[both], Selection::all().server("long-name", own));
+    let listed = |caller: &Caller| lines(view.tools(caller).map(|it| it.name.to_owned()));
+    expect![[r#"
+        search
+        a_open
+        ln_open"#]]
+    .assert_eq(&listed(&Caller::default()));
+    let prefixed = Caller {
+        prefixed: true,
+        ..Caller::default()
+    };
+    expect![[r#"
+        a_search
+        a_open
+        ln_open"#]]
+    .assert_eq(&listed(&prefixed));
+    for spelled in [
+        "ln_open",
+        "long-name_open",
+        "mcp__long-name__open",
+        "mcp__clopen-mcp__ln_open",
+    ] {
+        for caller in [&Caller::default(), &prefixed] {
+            let meant = view.reached_tool(spelled, caller);
+            assert_eq!(meant.map(|it| &*it.server), Some("long-name"), "{spelled}");
+        }
+    }
 }
