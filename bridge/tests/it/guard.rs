@@ -534,6 +534,11 @@ async fn what_the_address_says() {
     assert_eq!(all.engine, "claude");
     assert_eq!(all.project, "/home/ada/größe 2");
     assert_eq!(all.session, "");
+    assert!(!all.prefixed);
+
+    let prefixed = read("/mcp?names=prefixed&without=git&without=").expect("it is right");
+    assert!(prefixed.prefixed);
+    assert!(!prefixed.reaches_server("git") && prefixed.reaches_server("notes"));
 
     assert!(read(&format!("/mcp?session={}", "%C3%A4".repeat(200))).is_ok());
     let wrong = [
