@@ -327,6 +327,32 @@ pub enum Level {
     Emergency,
 }
 
+impl Level {
+    /// All levels, from the least, with the protocol's words for them.
+    const NAMED: [(&str, Self); 8] = [
+        ("debug", Self::Debug),
+        ("info", Self::Info),
+        ("notice", Self::Notice),
+        ("warning", Self::Warning),
+        ("error", Self::Error),
+        ("critical", Self::Critical),
+        ("alert", Self::Alert),
+        ("emergency", Self::Emergency),
+    ];
+
+    /// Reads the protocol's word for a level.
+    pub fn named(name: &str) -> Option<Self> {
+        let found = Self::NAMED.iter().find(|(known, _)| *known == name);
+        found.map(|(_, level)| *level)
+    }
+
+    /// Returns the protocol's word for the level.
+    pub fn name(self) -> &'static str {
+        let found = Self::NAMED.iter().find(|(_, level)| *level == self);
+        found.map_or("info", |(name, _)| name)
+    }
+}
+
 /// Logs for the caller, who may show it to a person.
 #[derive(Clone, Default)]
 pub struct Log(Option<Arc<LogSink>>);

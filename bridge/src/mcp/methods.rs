@@ -7,7 +7,7 @@ use super::{
     peer::{Era, Peer},
     result::{blocking, complete_result, hint},
     rpc::{self, INTERNAL_ERROR, INVALID_REQUEST, Request, RpcError},
-    session::{Kept, Session, Version, level_of},
+    session::{Kept, Session, Version},
     stream::Exchange,
     tasks,
 };
@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 use std::{borrow::Cow, future::Future, sync::Arc};
 use tool_runtime::{
-    self as runtime, Caller, Listed, NAMESPACE, ReadError, Server, View, export::mcp,
+    self as runtime, Caller, Level, Listed, NAMESPACE, ReadError, Server, View, export::mcp,
 };
 
 /// How many letters of what a server says of itself stand in a list of several.
@@ -355,7 +355,7 @@ async fn set(
     };
     if method == "logging/setLevel" {
         let LevelParams { level } = rpc::params(method, params)?;
-        let level = level_of(&level).ok_or_else(|| {
+        let level = Level::named(&level).ok_or_else(|| {
             RpcError::invalid_params(format!("there is no log level `{}`", rpc::shown(&level)))
         })?;
         return change(door, session, move |it| it.level = Some(level)).await;

@@ -4,7 +4,7 @@ use super::{
     conversation::{OnStream, Rerun},
     rpc::{self, RpcError},
     seal::Answers,
-    session::{Session, Version, level_of},
+    session::{Session, Version},
     stream::{Exchange, Work},
 };
 use serde::{Deserialize, Serialize};
@@ -109,7 +109,7 @@ impl<'a> Meta<'a> {
             return Ok(None);
         };
         let name: Result<String, _> = serde_json::from_str(raw.get());
-        match name.ok().and_then(|it| level_of(&it)) {
+        match name.ok().and_then(|it| Level::named(&it)) {
             Some(level) => Ok(Some(level)),
             None => Err(RpcError::invalid_params(format!(
                 "there is no log level {}",
@@ -222,8 +222,7 @@ fn progress(token: Box<RawValue>, outbox: mpsc::Sender<Vec<u8>>) -> Progress {
 
 fn log(outbox: mpsc::Sender<Vec<u8>>, least: impl Fn() -> Level + Send + Sync + 'static) -> Log {
     Log::from_level(least, move |level, data| {
-        let level = super::session::level_name(level);
-        let params = json!({ "level": level, "data": data });
+        let params = json!({ "level": level.name(), "data": data });
         let _ = outbox.try_send(rpc::notification("notifications/message", &params));
     })
 }

@@ -278,7 +278,7 @@ impl Sessions {
             let of_stored = |stored: &mut StoredSession| {
                 let mut kept = Kept::of(stored);
                 change(&mut kept);
-                stored.level = kept.level.map(|it| level_name(it).to_owned());
+                stored.level = kept.level.map(|it| it.name().to_owned());
                 stored.subscriptions = kept.subscriptions;
             };
             if !store.change_session(&session.id, of_stored).await? {
@@ -360,7 +360,7 @@ impl Sessions {
 impl Kept {
     fn of(stored: &mut StoredSession) -> Self {
         Self {
-            level: stored.level.as_deref().and_then(level_of),
+            level: stored.level.as_deref().and_then(Level::named),
             subscriptions: std::mem::take(&mut stored.subscriptions),
             changes: 0,
         }
@@ -545,29 +545,6 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.session.live(|it| it.running.remove(&self.id));
     }
-}
-
-const LEVELS: [(&str, Level); 8] = [
-    ("debug", Level::Debug),
-    ("info", Level::Info),
-    ("notice", Level::Notice),
-    ("warning", Level::Warning),
-    ("error", Level::Error),
-    ("critical", Level::Critical),
-    ("alert", Level::Alert),
-    ("emergency", Level::Emergency),
-];
-
-/// Reads the protocol's word for a level.
-pub(super) fn level_of(name: &str) -> Option<Level> {
-    let found = LEVELS.iter().find(|(known, _)| *known == name);
-    found.map(|(_, level)| *level)
-}
-
-/// Returns the protocol's word for a level.
-pub(super) fn level_name(level: Level) -> &'static str {
-    let found = LEVELS.iter().find(|(_, known)| *known == level);
-    found.map_or("info", |(name, _)| name)
 }
 
 /// A name that can't be guessed.

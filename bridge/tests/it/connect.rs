@@ -106,10 +106,15 @@ fn without_tokens(text: &str) -> String {
 
 /// Connects an engine in an empty home folder, twice, and takes it back in both ways.
 async fn connects(engine: &str, expected: Expect) {
-    let home = Home::new();
-    home.works(&format!("connect {engine} --dry-run")).await;
+    connects_in(&Home::new(), engine, &[], expected).await;
+}
+
+/// Does the same in this home folder, with these flags.
+pub(crate) async fn connects_in(home: &Home, engine: &str, flags: &[&str], expected: Expect) {
+    let connect = [&["connect", engine], flags].concat().join(" ");
+    home.works(&format!("{connect} --dry-run")).await;
     assert_eq!(home.files(), "");
-    home.works(&format!("connect {engine}")).await;
+    home.works(&connect).await;
     let files = home.files();
     expected.assert_eq(&files);
     let again = home.works(&format!("connect {engine}")).await;
@@ -121,7 +126,7 @@ async fn connects(engine: &str, expected: Expect) {
     assert_eq!(home.files(), files);
     home.works(&format!("disconnect {engine}")).await;
     assert_eq!(home.files(), "");
-    home.works(&format!("connect {engine}")).await;
+    home.works(&connect).await;
     home.works("connect --undo").await;
     assert_eq!(home.files(), "");
 }

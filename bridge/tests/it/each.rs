@@ -3,7 +3,7 @@
 use crate::{
     bridge::{Serving, profile},
     client::{Client, Era},
-    connect::Home,
+    connect::{Home, connects_in},
 };
 use expect_test::{Expect, expect};
 use serde_json::json;
@@ -36,26 +36,7 @@ async fn add(home: &Home, server: &str) {
 
 /// Connects an engine with an entry for each server, twice, and takes it back in both ways.
 async fn connects(engine: &str, expected: Expect) {
-    let home = with_two().await;
-    home.works(&format!("connect {engine} --external each --dry-run"))
-        .await;
-    assert_eq!(home.files(), "");
-    home.works(&format!("connect {engine} --external each"))
-        .await;
-    let files = home.files();
-    expected.assert_eq(&files);
-    let again = home.works(&format!("connect {engine}")).await;
-    assert!(
-        again.stdout.contains("is connected already"),
-        "{}",
-        again.stdout
-    );
-    home.works(&format!("disconnect {engine}")).await;
-    assert_eq!(home.files(), "");
-    home.works(&format!("connect {engine} --external each"))
-        .await;
-    home.works("connect --undo").await;
-    assert_eq!(home.files(), "");
+    connects_in(&with_two().await, engine, &["--external", "each"], expected).await;
 }
 
 #[tokio::test]

@@ -5,7 +5,6 @@ use super::{
     link::{Link, Transport},
     listening,
     news::Bulletin,
-    talk::name_of,
     welcome::Welcome,
 };
 use serde::Serialize;
@@ -250,7 +249,7 @@ impl Connection {
         if logs_from.is_none_or(|it| level < it) {
             // Others may want less, which is left out when it comes. One that refuses is not asked again.
             *logs_from = Some(level);
-            let params = json!({ "level": name_of(level) });
+            let params = json!({ "level": level.name() });
             let set = self
                 .link
                 .ask(Era::Legacy, "logging/setLevel", &params, SET_LEVEL)

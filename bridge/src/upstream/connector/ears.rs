@@ -6,7 +6,7 @@ use super::{
     message::{self, METHOD_NOT_FOUND},
     news::{Bulletin, News},
     ongoing::{Asked, Ongoing, too_much},
-    talk::{self, Refusal, Talk},
+    talk::{Refusal, Talk},
 };
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
@@ -186,7 +186,7 @@ impl Ears {
         let Some(log) = read::<Log<'_>>(params) else {
             return;
         };
-        let level = log.level.as_str().and_then(talk::level);
+        let level = log.level.as_str().and_then(tool_runtime::Level::named);
         let level = level.unwrap_or(tool_runtime::Level::Info);
         let Some(ongoing) = self.listening(place).filter(|it| it.wants_log(level)) else {
             tracing::debug!(server = &*self.server, "nobody listens to its log");

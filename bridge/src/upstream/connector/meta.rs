@@ -1,6 +1,5 @@
 //! What a request says in its `_meta`.
 
-use super::talk::name_of;
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::{Map, Value};
 use tool_runtime::Level;
@@ -50,7 +49,7 @@ impl Serialize for Meta<'_> {
             meta.serialize_entry(&format!("{OURS}clientInfo"), &ClientInfo::OURS)?;
             meta.serialize_entry(&format!("{OURS}clientCapabilities"), said.capabilities)?;
             if let Some(level) = said.log {
-                meta.serialize_entry(&format!("{OURS}logLevel"), name_of(level))?;
+                meta.serialize_entry(&format!("{OURS}logLevel"), level.name())?;
             }
         }
         if let Some(token) = self.token {

@@ -59,26 +59,3 @@ pub struct Refusal {
     /// For the server, and whoever reads its log.
     pub message: String,
 }
-
-const LEVELS: [(&str, Level); 8] = [
-    ("debug", Level::Debug),
-    ("info", Level::Info),
-    ("notice", Level::Notice),
-    ("warning", Level::Warning),
-    ("error", Level::Error),
-    ("critical", Level::Critical),
-    ("alert", Level::Alert),
-    ("emergency", Level::Emergency),
-];
-
-/// Returns the level of a name.
-pub(super) fn level(name: &str) -> Option<Level> {
-    let level = LEVELS.into_iter().find(|it| it.0 == name);
-    level.map(|(_, level)| level)
-}
-
-/// Returns the name of a level.
-pub(super) fn name_of(level: Level) -> &'static str {
-    let name = LEVELS.into_iter().find(|it| it.1 == level);
-    name.map_or("info", |(name, _)| name)
-}
