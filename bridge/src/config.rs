@@ -5,9 +5,11 @@ mod file;
 mod folders;
 mod kind;
 mod registries;
+mod sign_in;
 
 pub use error::{ConfigError, Place, Problem};
 pub use registries::Registry;
+pub use sign_in::SignIn;
 
 pub(crate) use kind::{normal_origin, split_authority};
 
@@ -48,7 +50,7 @@ const KEYS: [&str; 11] = [
 ];
 
 /// The tables of the settings file.
-const TABLES: [&str; 2] = ["servers", "registries"];
+const TABLES: [&str; 3] = ["servers", "registries", "sign_in"];
 
 /// The variables which are no keys of the settings file.
 const ONLY_VARIABLES: [&str; 3] = ["CLOPEN_MCP_CONFIG", "CLOPEN_MCP_LOG", "CLOPEN_MCP_TOKEN"];
@@ -100,6 +102,8 @@ pub struct Config {
     pub registries: BTreeMap<String, Registry>,
     /// How long a call may take, by external server, where it isn't `limits.call_timeout`.
     pub timeouts: BTreeMap<String, Duration>,
+    /// How one signs in to external servers.
+    pub sign_in: SignIn,
     /// The settings file that was read.
     pub file: Option<PathBuf>,
     /// What looks like a mistake but stops nothing.
@@ -248,6 +252,7 @@ impl<'a> Sources<'a> {
         let limits = self.limits();
         let (servers, timeouts) = self.servers();
         let registries = self.registries();
+        let sign_in = self.sign_in();
         self.unknown_keys();
 
         let listen = listen.map_or(
@@ -276,6 +281,7 @@ impl<'a> Sources<'a> {
             warnings: self.unknown_variables(&registries),
             registries,
             timeouts,
+            sign_in,
             file: self.file.map(|(file, _)| file.path.clone()),
         })
     }

@@ -124,6 +124,24 @@ pub(super) const PREFIX: Kind<String> = Kind::new(
     },
 );
 
+pub(super) const SERVER: Kind<String> = Kind::new("the name of a server", |found| {
+    found.text().filter(|it| !it.is_empty()).map(str::to_owned)
+});
+
+pub(super) const PUBLIC_URL: Kind<String> = Kind::new(
+    "the address of this bridge from outside, such as `https://bridge.example.com`",
+    |found| {
+        let text = found.text()?;
+        let url = reqwest::Url::parse(text).ok()?;
+        let is_http = matches!(url.scheme(), "http" | "https") && url.has_host();
+        let is_plain = url.username().is_empty()
+            && url.password().is_none()
+            && url.query().is_none()
+            && url.fragment().is_none();
+        (is_http && is_plain).then(|| text.trim_end_matches('/').to_owned())
+    },
+);
+
 pub(super) const TOKEN: Kind<Secret> = Kind::new(
     "a token of at least 16 visible ASCII characters, such as `openssl rand -hex 32` prints",
     |found| found.text().filter(|it| is_token(it)).map(Secret::new),

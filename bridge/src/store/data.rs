@@ -35,8 +35,8 @@ enum Type {
 
 use Type::{Integer, OptionalInteger, OptionalText, Text};
 
-/// Every table but that of the migrations and those of the catalog.
-const TABLES: [Table; 9] = [
+/// Every table but that of the migrations, those of the catalog, and sign-ins under way.
+const TABLES: [Table; 11] = [
     Table {
         name: "tokens",
         kept: true,
@@ -95,6 +95,37 @@ const TABLES: [Table; 9] = [
             ("added_at", Integer),
             ("tools", Text),
             ("approved_at", Integer),
+        ],
+    },
+    Table {
+        name: "oauth_clients",
+        kept: false,
+        key: 2,
+        columns: &[
+            ("issuer", Text),
+            ("redirect", Text),
+            ("sealed", Text),
+            ("created_at", Integer),
+        ],
+    },
+    Table {
+        name: "oauth_credentials",
+        kept: false,
+        key: 3,
+        columns: &[
+            ("server", Text),
+            ("subject", Text),
+            ("account", Text),
+            ("sealed", Text),
+            ("expires_at", OptionalInteger),
+            ("is_default", Integer),
+            ("version", Integer),
+            ("wanted", Text),
+            ("failures", Integer),
+            ("retry_at", OptionalInteger),
+            ("leased_by", OptionalText),
+            ("leased_until", OptionalInteger),
+            ("updated_at", Integer),
         ],
     },
     Table {
@@ -355,7 +386,7 @@ impl Store {
         for table in TABLES.iter().filter(|it| all || !it.kept) {
             empty(&mut transaction, table.name).await?;
         }
-        for table in catalog::TABLES {
+        for table in catalog::TABLES.into_iter().chain(["oauth_flows"]) {
             empty(&mut transaction, table).await?;
         }
         let reset = transaction.commit().await;

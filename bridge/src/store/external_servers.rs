@@ -101,9 +101,13 @@ impl Store {
         Ok(servers)
     }
 
-    /// Forgets an external server, with what was approved of it; says whether there was one.
+    /// Forgets an external server, with what was approved of it and the credentials for it; says whether there was one.
     pub async fn delete_external_server(&self, name: &str) -> Result<bool, DatabaseError> {
         sqlx::query("DELETE FROM approvals WHERE server = $1")
+            .bind(name.to_owned())
+            .execute(&self.pool)
+            .await?;
+        sqlx::query("DELETE FROM oauth_credentials WHERE server = $1")
             .bind(name.to_owned())
             .execute(&self.pool)
             .await?;

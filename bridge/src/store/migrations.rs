@@ -4,7 +4,7 @@ use super::{DatabaseError, Kind, OpenError, now};
 use sqlx::{Any, AnyPool, Transaction};
 
 /// Numbered by their place, from 1. Only ever add to the end.
-const MIGRATIONS: [(&str, &str); 9] = [
+const MIGRATIONS: [(&str, &str); 10] = [
     ("tokens", include_str!("migrations/0001_tokens.sql")),
     ("sessions", include_str!("migrations/0002_sessions.sql")),
     ("tasks", include_str!("migrations/0003_tasks.sql")),
@@ -17,6 +17,7 @@ const MIGRATIONS: [(&str, &str); 9] = [
     ),
     ("catalog", include_str!("migrations/0008_catalog.sql")),
     ("approvals", include_str!("migrations/0009_approvals.sql")),
+    ("sign-ins", include_str!("migrations/0010_sign_ins.sql")),
 ];
 
 /// The version of the tables when all has been run.

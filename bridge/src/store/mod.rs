@@ -15,6 +15,7 @@ mod servers;
 mod service_token;
 mod sessions;
 mod sightings;
+mod sign_ins;
 mod tasks;
 mod tokens;
 
@@ -32,6 +33,7 @@ pub use self::servers::{MirroredServer, StoredServer, Switch};
 pub use service_token::{ServiceToken, ServiceTokenError, service_token};
 pub use sessions::StoredSession;
 pub use sightings::Sighting;
+pub use sign_ins::{CredentialKey, FlowState, StoredCredential};
 pub use tasks::{Answers, CreateTaskError, NewTask, Outcome, Renewed, StoredTask, TaskStatus};
 pub use tokens::{CreateTokenError, NewToken, RevokeTokenError, Token};
 

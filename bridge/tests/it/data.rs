@@ -5,8 +5,8 @@ use crate::{
     store::{Database, chain, on_each_database, without_path},
 };
 use clopen_mcp::store::{
-    Approval, BackupError, ExternalServer, FILE_NAME, ImportError, MirroredServer, NewTask,
-    NewToken, Sighting, Store, StoredSession,
+    Approval, BackupError, CredentialKey, ExternalServer, FILE_NAME, ImportError, MirroredServer,
+    NewTask, NewToken, Sighting, Store, StoredSession,
 };
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
@@ -76,6 +76,20 @@ async fn fill(store: &Store) -> String {
         approved_at: 9,
     };
     store.save_approval(&approval).await.unwrap();
+    let key = CredentialKey {
+        server: "notes".to_owned(),
+        subject: String::new(),
+        account: "default".to_owned(),
+    };
+    let (issuer, sealed) = ("https://a.example", "größe \'x\'");
+    store
+        .save_credential(&key, sealed, Some(9), 8)
+        .await
+        .unwrap();
+    store
+        .save_oauth_client(issuer, "http://127.0.0.1:1/", sealed, 8)
+        .await
+        .unwrap();
     let sighting = Sighting {
         engine: "codex".to_owned(),
         seen_at: 6,
@@ -223,7 +237,8 @@ async fn an_export_holds_every_column() {
     let mut connection = sqlx::AnyConnection::connect(&url).await.unwrap();
     let rows = sqlx::query(
         "SELECT m.name || '.' || c.name AS name FROM sqlite_master m, pragma_table_info(m.name) c
-         WHERE m.type = 'table' AND m.name <> 'clopen_mcp_migrations' AND m.name NOT LIKE 'catalog%'",
+         WHERE m.type = 'table' AND m.name <> 'clopen_mcp_migrations' AND m.name NOT LIKE 'catalog%'
+         AND m.name <> 'oauth_flows'",
     )
     .fetch_all(&mut connection)
     .await

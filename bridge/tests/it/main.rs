@@ -5,6 +5,7 @@
     reason = "`UPDATE_EXPECT=1` writes snapshots so"
 )]
 
+mod authorization;
 mod bound;
 mod bridge;
 mod catalog_cli;
@@ -39,6 +40,7 @@ mod requests;
 mod sample_servers;
 mod serving;
 mod sightings;
+mod sign_in;
 mod skills;
 mod stdio;
 mod store;
