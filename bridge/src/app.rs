@@ -3,7 +3,7 @@
 use crate::{
     catalog,
     config::{self, Config},
-    credentials::{Vault, VaultError},
+    credentials::{Network, SignIns, Vault, VaultError},
     mcp::{self, FrontDoor},
     secret::Secret,
     skills::{self, Skills, SkillsError},
@@ -28,7 +28,7 @@ use std::{
 };
 use thiserror::Error;
 use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tool_runtime::{
     Caller, Change, Dispatcher, Environment, Limits, Provider, Registry, RegistryError, Selection,
     SelectionError, ServerSelection, Streams,
@@ -154,7 +154,11 @@ pub(crate) async fn upstreams(
     let environment = variables.iter().map(|(name, it)| (name.into(), it.into()));
     let connector = Connector::new(limits, environment, &tls())?;
     let connector = connector.with_journals(journals(config));
-    let upstreams = Upstreams::new(store.clone(), connector, config.timeouts.clone());
+    let network = Network::new(tls(), config.sign_in.allow_private, variables);
+    let (data, settings) = (config.data.clone(), config.sign_in.clone());
+    let sign_ins = SignIns::new(store.clone(), data, settings, network);
+    let timeouts = config.timeouts.clone();
+    let upstreams = Upstreams::new(store.clone(), connector, sign_ins, timeouts);
     let stored = store.external_servers().await?;
     // Without any, nobody needs a key.
     if !stored.is_empty() {
@@ -162,6 +166,24 @@ pub(crate) async fn upstreams(
         upstreams.take_approvals(store.approvals().await?);
     }
     Ok(upstreams)
+}
+
+/// Listens for people who come back from an authorization server, until what it returns is dropped. `None` if the address
+/// is taken: by a bridge, which listens for them too.
+pub(crate) async fn listen_for_sign_ins(
+    sign_ins: &SignIns,
+    address: SocketAddr,
+) -> io::Result<Option<(SocketAddr, DropGuard)>> {
+    let listener = match TcpListener::bind(address).await {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Ok(None),
+        bound => bound?,
+    };
+    let (address, stop) = (listener.local_addr()?, CancellationToken::new());
+    let (router, stopped) = (web::sign_in_routes(sign_ins.clone()), stop.clone());
+    let serving = axum::serve(listener, router)
+        .with_graceful_shutdown(async move { stopped.cancelled().await });
+    tokio::spawn(async move { serving.await });
+    Ok(Some((address, stop.drop_guard())))
 }
 
 /// Makes the client of a registry of the settings.
@@ -320,10 +342,12 @@ impl Bridge {
             config.no_auth,
         );
         front_door.tend();
+        let sign_ins = followed.upstreams.sign_ins().clone();
         let guard = mcp::guard::Guard::new(config, token, store);
         let streams = Arc::new(Streams::default());
         let further = web::routes(streams.clone());
-        let router = mcp::router(&front_door, guard, streams.clone(), further);
+        let router = mcp::router(&front_door, guard, streams.clone(), further)
+            .merge(web::sign_in_routes(sign_ins));
         Ok(Self {
             listener,
             router,

@@ -7,6 +7,7 @@
     reason = "this is the one place that talks to the terminal"
 )]
 
+mod auth;
 mod connect;
 mod data;
 mod doctor;
@@ -116,6 +117,9 @@ enum Command {
     Connect(connect::Connect),
     /// Take our entry out of the configuration of a coding agent
     Disconnect(connect::Disconnect),
+    /// Sign in to external servers, and out
+    #[command(subcommand)]
+    Auth(auth::Command),
     /// Create, list and revoke tokens
     #[command(subcommand)]
     Tokens(tokens::Command),
@@ -216,6 +220,7 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Engines { json } => engines::run(json, &config, &variables).await,
         Command::Connect(command) => connect::connect(command, &config, &variables).await,
         Command::Disconnect(command) => connect::disconnect(command, &config, &variables).await,
+        Command::Auth(command) => auth::run(command, &config, &variables).await,
         Command::Tokens(command) => tokens::run(command, &config).await,
         Command::Data(command) => data::run(command, &config, &variables).await,
         Command::Doctor(doctor) => doctor::run(&doctor, &config, &variables).await,

@@ -22,7 +22,7 @@ pub use failure::ExternalError;
 pub use probe::{Finding, Probe};
 
 use crate::{
-    credentials::Vault,
+    credentials::{Bearer, SignIns, Vault, sign_in_command, subject},
     store::{Approval, ExternalServer, Store, now},
 };
 use failure::Failure;
@@ -31,7 +31,7 @@ use lists::Heard;
 use relay::{Params, Relay, WaitingCalls, texts};
 use serde::Serialize;
 use serde_json::{Map, Value, json, value::RawValue};
-use server::{Upstream, Use};
+use server::{Upstream, Use, Wanted};
 use std::{
     collections::{BTreeMap, BTreeSet},
     pin::Pin,
@@ -69,6 +69,7 @@ pub struct Upstreams(Arc<Shared>);
 struct Shared {
     store: Store,
     connector: Connector,
+    sign_ins: SignIns,
     /// How long a call may take, of servers for which that was set.
     timeouts: BTreeMap<String, Duration>,
     all: RwLock<BTreeMap<String, Arc<Upstream>>>,
@@ -83,10 +84,16 @@ struct Shared {
 impl Upstreams {
     /// Makes room for the servers of a store; `take` takes them. `timeouts` says how long the calls of some may take, by
     /// name.
-    pub fn new(store: Store, connector: Connector, timeouts: BTreeMap<String, Duration>) -> Self {
+    pub fn new(
+        store: Store,
+        connector: Connector,
+        sign_ins: SignIns,
+        timeouts: BTreeMap<String, Duration>,
+    ) -> Self {
         Self(Arc::new(Shared {
             store,
             connector,
+            sign_ins,
             timeouts,
             all: RwLock::default(),
             changes: Mutex::default(),
@@ -94,6 +101,11 @@ impl Upstreams {
             waiting: WaitingCalls::default(),
             closing: CancellationToken::new(),
         }))
+    }
+
+    /// Returns what signs in to them.
+    pub fn sign_ins(&self) -> &SignIns {
+        &self.0.sign_ins
     }
 
     /// Takes the servers as the database keeps them: those that are new or were changed anew, and those that are gone
@@ -246,21 +258,18 @@ impl Upstreams {
 
     /// Returns a connection on which callers can be asked this; starts one if there is none. A start goes on if nobody
     /// waits for it any more: whoever asks next finds it done.
-    async fn open(
-        &self,
-        upstream: &Arc<Upstream>,
-        capabilities: &Map<String, Value>,
-    ) -> Result<Use, ExternalError> {
-        if let Some(used) = upstream.line(capabilities) {
+    async fn open(&self, upstream: &Arc<Upstream>, wanted: &Wanted) -> Result<Use, ExternalError> {
+        self.ready(wanted).await?;
+        if let Some(used) = upstream.line(wanted) {
             return Ok(used);
         }
         let (all, started) = (self.clone(), upstream.clone());
-        let capabilities = capabilities.clone();
+        let wanted = wanted.clone();
         let start = tokio::spawn(async move {
             tokio::select! {
                 biased;
                 () = all.0.closing.cancelled() => Err(ExternalError::Stopping),
-                used = all.start(&started, &capabilities) => used,
+                used = all.start(&started, &wanted) => used,
             }
         });
         // A start that panicked has said so in the log.
@@ -271,13 +280,13 @@ impl Upstreams {
     async fn open_in_time(
         &self,
         upstream: &Arc<Upstream>,
-        capabilities: &Map<String, Value>,
+        wanted: &Wanted,
     ) -> Result<Use, ExternalError> {
-        if let Some(used) = upstream.line(capabilities) {
+        if let Some(used) = upstream.line(wanted) {
             return Ok(used);
         }
         let limit = self.call_limit(upstream.name());
-        let opened = timeout(limit, self.open(upstream, capabilities)).await;
+        let opened = timeout(limit, self.open(upstream, wanted)).await;
         opened.unwrap_or_else(|_| {
             Err(ExternalError::Starting {
                 name: upstream.name().to_owned(),
@@ -286,14 +295,23 @@ impl Upstreams {
         })
     }
 
-    async fn start(
-        &self,
-        upstream: &Arc<Upstream>,
-        capabilities: &Map<String, Value>,
-    ) -> Result<Use, ExternalError> {
+    async fn start(&self, upstream: &Arc<Upstream>, wanted: &Wanted) -> Result<Use, ExternalError> {
         let connector = self.connector(upstream.name());
-        let opened = upstream.open(&connector, capabilities).await;
-        let (used, is_new) = opened.inspect_err(|error| self.is_down(upstream, error))?;
+        let version = wanted.version();
+        let mut opened = upstream.open(&connector, wanted).await;
+        if let Err(ExternalError::Upstream(error)) = &opened
+            && self.is_renewed(wanted, version, error).await?
+        {
+            opened = upstream.open(&connector, wanted).await;
+        }
+        let (used, is_new) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                let error = self.with_way_out(wanted, error).await;
+                self.is_down(upstream, wanted, &error);
+                return Err(error);
+            }
+        };
         if is_new {
             self.watch(upstream, &used);
         }
@@ -311,8 +329,101 @@ impl Upstreams {
         limit.unwrap_or_else(|| self.0.connector.call_limit())
     }
 
-    fn is_down(&self, upstream: &Upstream, error: &ExternalError) {
-        if upstream.is_down(error) {
+    /// What is wanted by whoever runs the bridge.
+    fn own(&self, upstream: &Upstream, capabilities: Map<String, Value>) -> Wanted {
+        Wanted {
+            bearer: upstream.bearer(&self.0.sign_ins, ""),
+            capabilities,
+        }
+    }
+
+    /// What is wanted by a caller: with the token of its own subject, never with that of another.
+    fn of(
+        &self,
+        upstream: &Upstream,
+        context: &Context,
+        capabilities: Map<String, Value>,
+    ) -> Wanted {
+        let subject = subject(&context.caller.principal);
+        Wanted {
+            bearer: upstream.bearer(&self.0.sign_ins, subject),
+            capabilities,
+        }
+    }
+
+    /// Sees to it that requests carry a good token, where somebody has signed in.
+    async fn ready(&self, wanted: &Wanted) -> Result<(), ExternalError> {
+        match &wanted.bearer {
+            Some(bearer) => {
+                let ready = self.0.sign_ins.ready(bearer).await;
+                ready.map_err(|error| Box::new(error).into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Says whether there is another token, where that of a version was refused.
+    async fn is_renewed(
+        &self,
+        wanted: &Wanted,
+        version: i64,
+        error: &UpstreamError,
+    ) -> Result<bool, ExternalError> {
+        match &wanted.bearer {
+            Some(bearer) if failure::is_unauthorized(error) => {
+                let renewed = self.0.sign_ins.renewed(bearer, version).await;
+                renewed.map_err(|error| Box::new(error).into())
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Says of a refusal why it is one, and what to do.
+    async fn with_way_out(&self, wanted: &Wanted, error: ExternalError) -> ExternalError {
+        let (
+            ExternalError::Upstream(UpstreamError::Unauthorized {
+                server,
+                status,
+                challenge,
+                ..
+            }),
+            Some(bearer),
+        ) = (&error, &wanted.bearer)
+        else {
+            return error;
+        };
+        ExternalError::NeedsSignIn {
+            name: server.clone(),
+            reason: self.reason(bearer, *status, challenge.as_deref()).await,
+            command: sign_in_command(server, bearer.subject()),
+        }
+    }
+
+    async fn reason(&self, bearer: &Bearer, status: u16, challenge: Option<&str>) -> String {
+        if bearer.token().is_none() {
+            return match bearer.subject() {
+                "" => "nobody has signed in to it".to_owned(),
+                subject => format!("nobody has signed in to it for the token `{subject}`"),
+            };
+        }
+        let said = challenge.unwrap_or_default();
+        match self.0.sign_ins.want(bearer, said).await {
+            Ok(scopes) if !scopes.is_empty() => {
+                format!("it wants the scopes `{}` besides", scopes.join(" "))
+            }
+            _ if said.is_empty() => format!(
+                "it refuses the token that it is given with status {status}, so the token may be for something else, or for too little"
+            ),
+            _ => format!(
+                "it refuses the token that it is given with status {status}, so the token may be for something else, or for too little; it says `{said}`"
+            ),
+        }
+    }
+
+    fn is_down(&self, upstream: &Upstream, wanted: &Wanted, error: &ExternalError) {
+        // That one subject has to sign in concerns no other.
+        let is_of_one = matches!(error, ExternalError::NeedsSignIn { .. }) && !wanted.is_own();
+        if !is_of_one && upstream.is_down(error) {
             self.tell_of_lists();
         }
     }
@@ -328,11 +439,12 @@ impl Upstreams {
         may_be_repeated: bool,
         context: &Context,
     ) -> Result<Box<RawValue>, Failure> {
-        let (mut is_first, started) = (true, Instant::now());
+        let (mut is_first, mut has_renewed, started) = (true, false, Instant::now());
+        let wanted = self.of(upstream, context, context.client.capabilities());
         loop {
-            let capabilities = context.client.capabilities();
-            let used = self.open_in_time(upstream, &capabilities).await?;
+            let used = self.open_in_time(upstream, &wanted).await?;
             let trial = upstream.admit()?;
+            let version = wanted.version();
             let relay = Relay {
                 server: upstream.name(),
                 client: used.client(),
@@ -355,6 +467,10 @@ impl Upstreams {
                 }
             };
             server::report::<()>(trial, Err(&error));
+            if !has_renewed && self.is_renewed(&wanted, version, &error).await? {
+                has_renewed = true;
+                continue;
+            }
             let is_lost = failure::is_lost(&error);
             if is_lost {
                 upstream.forget(used.client());
@@ -365,7 +481,11 @@ impl Upstreams {
             if !(is_first && again) {
                 let limit = self.call_limit(upstream.name());
                 let error = ExternalError::of_call(error, started.elapsed(), limit);
-                self.is_down(upstream, &error);
+                let error = self.with_way_out(&wanted, error).await;
+                // A call that needs more scopes says nothing of the others.
+                if !matches!(error, ExternalError::NeedsSignIn { .. }) || wanted.has_no_token() {
+                    self.is_down(upstream, &wanted, &error);
+                }
                 return Err(Failure::External(error));
             }
             is_first = false;
@@ -382,17 +502,22 @@ impl Upstreams {
         if upstream.is_listed_since(begun) {
             return Ok(upstream.notes());
         }
-        let heard = match self.open(upstream, &Map::new()).await {
-            Ok(used) => match timeout(LISTING, Heard::of(name, used.client())).await {
-                Ok(heard) => heard,
-                Err(_) => Err(ExternalError::Unreadable {
-                    name: name.to_owned(),
-                    reason: format!("it takes longer than {LISTING:?}"),
-                }),
-            },
-            Err(error) => Err(error),
+        let wanted = self.own(upstream, Map::new());
+        let version = wanted.version();
+        let mut heard = self.hear(upstream, &wanted).await;
+        if let Err(ExternalError::Upstream(error)) = &heard
+            && self.is_renewed(&wanted, version, error).await?
+        {
+            heard = self.hear(upstream, &wanted).await;
+        }
+        let heard = match heard {
+            Ok(heard) => heard,
+            Err(error) => {
+                let error = self.with_way_out(&wanted, error).await;
+                self.is_down(upstream, &wanted, &error);
+                return Err(error);
+            }
         };
-        let heard = heard.inspect_err(|error| self.is_down(upstream, error))?;
         upstream.is_listed(heard.good_for());
         // A server that is still loading may list nothing at first.
         if heard.offers_nothing() && upstream.server().tools.is_empty() {
@@ -406,10 +531,11 @@ impl Upstreams {
             name: name.to_owned(),
             source,
         };
-        let (store, added_at) = (&self.0.store, upstream.stored.added_at);
+        let (store, added_at, now) = (&self.0.store, upstream.stored.added_at, now());
         if !upstream.is_of_workspace() {
-            let noted = store.note_listed(name, added_at, &json, now()).await;
+            let noted = store.note_listed(name, added_at, &json, now).await;
             noted.map_err(keep)?;
+            upstream.was_listed_at(Some(now));
         }
         let is_back = upstream.is_back();
         if upstream.hears(&json) {
@@ -419,6 +545,21 @@ impl Upstreams {
             self.tell_of_lists();
         }
         Ok(upstream.notes())
+    }
+
+    async fn hear(
+        &self,
+        upstream: &Arc<Upstream>,
+        wanted: &Wanted,
+    ) -> Result<Heard, ExternalError> {
+        let (name, used) = (upstream.name(), self.open(upstream, wanted).await?);
+        let heard = timeout(LISTING, Heard::of(name, used.client())).await;
+        heard.unwrap_or_else(|_| {
+            Err(ExternalError::Unreadable {
+                name: name.to_owned(),
+                reason: format!("it takes longer than {LISTING:?}"),
+            })
+        })
     }
 
     /// Returns what had to be changed or left out of what the servers offer.
@@ -663,7 +804,8 @@ impl Provider for Upstreams {
                 }
             };
             let upstream = self.find_now(server, &context.caller)?;
-            let used = self.open_in_time(&upstream, &Map::new()).await?;
+            let wanted = self.of(&upstream, context, Map::new());
+            let used = self.open_in_time(&upstream, &wanted).await?;
             if !used.client().declares("completions") {
                 return Ok(Completion::default());
             }
@@ -686,7 +828,8 @@ impl Provider for Upstreams {
         }
         let (all, uri) = (self.clone(), uri.to_owned());
         tokio::spawn(async move {
-            let watched = match all.open(&upstream, &Map::new()).await {
+            let wanted = all.own(&upstream, Map::new());
+            let watched = match all.open(&upstream, &wanted).await {
                 Ok(used) => used.client().subscribe(&uri).await.map_err(Into::into),
                 Err(error) => Err(error),
             };

@@ -172,7 +172,7 @@ async fn ours(
     Ok(ExitCode::SUCCESS)
 }
 
-fn no_such(name: &str, external: &[ExternalServer]) -> String {
+pub(super) fn no_such(name: &str, external: &[ExternalServer]) -> String {
     let known: Vec<String> = external.iter().map(|it| format!("`{}`", it.name)).collect();
     if known.is_empty() {
         format!("there is no external server `{name}`; none has been added")

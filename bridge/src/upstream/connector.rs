@@ -39,7 +39,7 @@ pub use parameters::param_headers;
 pub(super) use parameters::wrong_param_headers;
 pub use talk::{Listener, Refusal, Talk};
 
-use crate::secret::Secret;
+use crate::{credentials::Bearer, secret::Secret};
 use clients::{Clients, origin};
 use guardian::Guardian;
 use path::LoginPath;
@@ -124,6 +124,8 @@ pub struct Opening {
     pub capabilities: Map<String, Value>,
     /// How the server was spoken to the last time. It is found out where that is unknown, or not so any more.
     pub known: Option<Era>,
+    /// The token that every request carries, where somebody has signed in: the newest one at any time.
+    pub bearer: Option<Bearer>,
 }
 
 /// How long and how large.

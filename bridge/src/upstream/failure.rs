@@ -1,7 +1,7 @@
 //! Why an external server gives nothing.
 
 use super::connector::UpstreamError;
-use crate::store::DatabaseError;
+use crate::{credentials::OAuthError, store::DatabaseError};
 use serde_json::{Value, json};
 use std::time::Duration;
 use thiserror::Error;
@@ -76,6 +76,19 @@ pub enum ExternalError {
     /// Nothing is started any more.
     #[error("the bridge is stopping")]
     Stopping,
+    /// It wants to know who asks, and nobody has signed in, or not for enough.
+    #[error("server `{name}` wants somebody to sign in: {reason}; do so with `{command}`")]
+    NeedsSignIn {
+        /// The server.
+        name: String,
+        /// Why.
+        reason: String,
+        /// What is to be typed.
+        command: String,
+    },
+    /// The token of who has signed in can't be had or renewed.
+    #[error(transparent)]
+    SignIn(#[from] Box<OAuthError>),
     /// Its secrets can't be opened.
     #[error("{0}")]
     Entry(String),
@@ -163,6 +176,8 @@ impl ExternalError {
             Self::TimedOut { .. } => "timed_out",
             Self::Starting { .. } => "server_starting",
             Self::Stopping => "stopping",
+            Self::NeedsSignIn { .. } => "needs_sign_in",
+            Self::SignIn(_) => "sign_in_failed",
             Self::Entry(_) => "server_unreadable",
             Self::Unreadable { .. } => "list_unreadable",
             Self::Keep { .. } => "store_failed",
@@ -200,6 +215,11 @@ pub(super) const fn is_lost(error: &UpstreamError) -> bool {
             | UpstreamError::Unreachable { .. }
             | UpstreamError::Closed { .. }
     )
+}
+
+/// Whether the server has refused the token, or wants one.
+pub(super) const fn is_unauthorized(error: &UpstreamError) -> bool {
+    matches!(error, UpstreamError::Unauthorized { status: 401, .. })
 }
 
 /// Whether the server is known to have done nothing.

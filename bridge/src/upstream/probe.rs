@@ -5,7 +5,7 @@ use super::{
     connector::{Client, Opening, UpstreamError},
     failure::ExternalError,
     lists,
-    server::Upstream,
+    server::{Upstream, Wanted},
 };
 use serde::Serialize;
 use serde_json::Map;
@@ -114,13 +114,19 @@ impl Upstreams {
         upstream: &Upstream,
         evidence: &mut Vec<String>,
     ) -> Result<(), ExternalError> {
-        if let Some(used) = upstream.line(&Map::new()) {
+        let wanted = self.own(upstream, Map::new());
+        self.ready(&wanted).await?;
+        if let Some(used) = upstream.line(&wanted) {
             return self.ask_on(used.client(), upstream, evidence).await;
         }
         let connector = self.connector(upstream.name());
         let connector = connector.with_connect_limit(TO_CONNECT);
         let entry = upstream.entry()?;
-        let opening = Opening::default();
+        let Wanted { bearer, .. } = wanted;
+        let opening = Opening {
+            bearer,
+            ..Opening::default()
+        };
         let connected = connector.connect(&entry.name, &entry.address, &opening);
         let client = connected.await?;
         let asked = self.ask_on(&client, upstream, evidence).await;
@@ -166,6 +172,13 @@ fn judge(name: &str, error: &ExternalError) -> (Finding, String) {
         format!("`clopen-mcp servers remove {name}`, then `servers add {name}` as it should be");
     let ExternalError::Upstream(error) = error else {
         return match error {
+            ExternalError::NeedsSignIn { command, .. } => {
+                (Finding::NeedsAuth, format!("sign in with `{command}`"))
+            }
+            ExternalError::SignIn(_) => (
+                Finding::NeedsAuth,
+                format!("sign in again with `clopen-mcp auth login {name}`"),
+            ),
             ExternalError::NoServer { .. } | ExternalError::Entry(_) => (
                 Finding::NeedsConfiguration,
                 format!("enter it anew: {anew}"),
@@ -194,11 +207,11 @@ fn judge(name: &str, error: &ExternalError) -> (Finding, String) {
         ),
         UpstreamError::Unauthorized { status: 403, .. } => (
             Finding::NeedsAuth,
-            format!("give it a token that may do this (`--header 'Authorization: Bearer …'`): {anew}"),
+            format!("sign in with more scopes (`clopen-mcp auth login {name} --scope …`), or give it a token that may do this (`--header 'Authorization: Bearer …'`): {anew}"),
         ),
         UpstreamError::Unauthorized { .. } => (
             Finding::NeedsAuth,
-            format!("give it a token (`--header 'Authorization: Bearer …'`), or log in to it: {anew}"),
+            format!("sign in with `clopen-mcp auth login {name}`, or give it a token (`--header 'Authorization: Bearer …'`): {anew}"),
         ),
         UpstreamError::Ended { said: words, .. } | UpstreamError::Refused { message: words, .. } => {
             match missing(words) {

@@ -2,7 +2,7 @@
 
 use super::{
     approval::{self, Held},
-    connector::{Client, Connector, Opening, UpstreamError},
+    connector::{Address, Client, Connector, Opening, UpstreamError},
     entry::{Entry, EntryError},
     failure::{self, ExternalError},
     health::{Health, Resting, Trial},
@@ -10,7 +10,10 @@ use super::{
     lists::Heard,
     promises::Promises,
 };
-use crate::store::ExternalServer;
+use crate::{
+    credentials::{Bearer, SignIns, has_token},
+    store::ExternalServer,
+};
 use serde_json::{Map, Value};
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -42,6 +45,36 @@ const NO_WORKSPACE: &str = "it is another server in each project, and the caller
 /// How many resources of a server are watched.
 const MOST_WATCHED: usize = 1_000;
 
+/// What a connection is wanted for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wanted {
+    /// What the callers can be asked.
+    pub(super) capabilities: Map<String, Value>,
+    /// The token of the callers, where one can sign in: each subject has connections of its own.
+    pub(super) bearer: Option<Bearer>,
+}
+
+impl Wanted {
+    fn subject(&self) -> &str {
+        self.bearer.as_ref().map_or("", Bearer::subject)
+    }
+
+    /// Whether it is wanted by whoever runs the bridge.
+    pub(super) fn is_own(&self) -> bool {
+        self.subject().is_empty()
+    }
+
+    /// Whether nobody has signed in for whom it is wanted.
+    pub(super) fn has_no_token(&self) -> bool {
+        self.bearer.as_ref().is_none_or(|it| it.token().is_none())
+    }
+
+    /// Which token requests carry now.
+    pub(super) fn version(&self) -> i64 {
+        self.bearer.as_ref().map_or(0, Bearer::version)
+    }
+}
+
 /// One external server.
 pub(super) struct Upstream {
     pub(super) stored: ExternalServer,
@@ -60,8 +93,8 @@ pub(super) struct Upstream {
     /// The tools that are not so, by name.
     held: RwLock<BTreeMap<String, Held>>,
     promises: Promises,
-    /// By what was declared that its callers can be asked: a session can't take that back.
-    lines: Mutex<BTreeMap<String, Arc<Line>>>,
+    /// By on whose behalf they are, and what was declared that their callers can be asked: a session can't take that back.
+    lines: Mutex<BTreeMap<(String, String), Arc<Line>>>,
     /// Held by who opens a connection.
     opening: tokio::sync::Mutex<()>,
     is_modern: AtomicBool,
@@ -78,6 +111,8 @@ pub(super) struct Upstream {
     /// How often it has listed nothing.
     was_empty: AtomicUsize,
     told: Mutex<VecDeque<Instant>>,
+    /// When it last listed something, as the database says.
+    listed_at: Mutex<Option<i64>>,
 }
 
 /// A connection, and whether it is of use.
@@ -147,6 +182,7 @@ impl Upstream {
             approved: RwLock::default(),
             held: RwLock::default(),
             promises: Promises::default(),
+            listed_at: Mutex::new(stored.listed_at),
             stored,
             notes: RwLock::default(),
             lines: Mutex::default(),
@@ -257,10 +293,29 @@ impl Upstream {
         heard.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes what another process has heard from it.
+    /// The place of the token of a subject; `None` where nobody signs in to it.
+    pub(super) fn bearer(&self, sign_ins: &SignIns, subject: &str) -> Option<Bearer> {
+        match &self.entry.as_ref().ok()?.address {
+            Address::Http { url, headers } if !has_token(headers) => {
+                Some(sign_ins.bearer(self.name(), url, subject))
+            }
+            _ => None,
+        }
+    }
+
+    /// Notes when it has listed something; says whether that is news.
+    pub(super) fn was_listed_at(&self, at: Option<i64>) -> bool {
+        let mut listed_at = locked(&self.listed_at);
+        let is_news = at > *listed_at;
+        *listed_at = at.max(*listed_at);
+        is_news
+    }
+
+    /// Takes what another process has heard from it. One that has told another its lists is there again.
     pub(super) fn take_listed(&self, stored: &ExternalServer) -> bool {
+        let is_news = self.was_listed_at(stored.listed_at);
         let Some(json) = stored.listed.as_deref().filter(|it| self.hears(it)) else {
-            return false;
+            return is_news && self.is_back();
         };
         self.offer(&Heard::read(json).unwrap_or_default());
         true
@@ -395,6 +450,7 @@ impl Upstream {
         let wants_sign_in = matches!(
             error,
             ExternalError::Upstream(UpstreamError::Unauthorized { .. })
+                | ExternalError::NeedsSignIn { .. }
         );
         if self.server().tools.is_empty() || wants_sign_in {
             self.is_unavailable(error.to_string())
@@ -461,17 +517,17 @@ impl Upstream {
     pub(super) async fn open(
         &self,
         connector: &Connector,
-        capabilities: &Map<String, Value>,
+        wanted: &Wanted,
     ) -> Result<(Use, bool), ExternalError> {
         let entry = self.entry()?;
         if entry.differs_by_workspace() {
             return Err(ExternalError::Entry(NO_WORKSPACE.to_owned()));
         }
-        if let Some(used) = self.line(capabilities) {
+        if let Some(used) = self.line(wanted) {
             return Ok((used, false));
         }
         let _opening = self.opening.lock().await;
-        if let Some(used) = self.line(capabilities) {
+        if let Some(used) = self.line(wanted) {
             return Ok((used, false));
         }
         if self.is_gone.load(Ordering::Relaxed) {
@@ -481,8 +537,9 @@ impl Upstream {
         let trial = self.admit()?;
         let known = self.heard().and_then(|it| Heard::read(&it));
         let opening = Opening {
-            capabilities: capabilities.clone(),
+            capabilities: wanted.capabilities.clone(),
             known: known.map(|it| it.era()),
+            bearer: wanted.bearer.clone(),
         };
         let connected = connector
             .connect(&entry.name, &entry.address, &opening)
@@ -507,23 +564,25 @@ impl Upstream {
             used_at: Mutex::new(Instant::now()),
         });
         let used = Use::of(&line);
-        locked(&self.lines).insert(self.key(capabilities), line);
+        locked(&self.lines).insert(self.key(wanted), line);
         Ok((used, true))
     }
 
     /// Returns a live connection.
-    pub(super) fn line(&self, capabilities: &Map<String, Value>) -> Option<Use> {
+    pub(super) fn line(&self, wanted: &Wanted) -> Option<Use> {
         let lines = locked(&self.lines);
-        let line = lines.get(&self.key(capabilities))?;
+        let line = lines.get(&self.key(wanted))?;
         (!line.client.is_closed()).then(|| Use::of(line))
     }
 
     /// Without sessions, each request says what its caller can be asked, so that all share one connection.
-    fn key(&self, capabilities: &Map<String, Value>) -> String {
+    fn key(&self, wanted: &Wanted) -> (String, String) {
+        let subject = wanted.subject().to_owned();
+        let capabilities = &wanted.capabilities;
         if capabilities.is_empty() || self.is_modern.load(Ordering::Relaxed) {
-            return String::new();
+            return (subject, String::new());
         }
-        Value::Object(capabilities.clone()).to_string()
+        (subject, Value::Object(capabilities.clone()).to_string())
     }
 
     /// Forgets a connection that is of no use any more, unless another has taken its place.

@@ -1,6 +1,9 @@
 //! What people and host applications reach besides MCP.
 
+mod sign_in;
 mod streams;
+
+pub(crate) use sign_in::routes as sign_in_routes;
 
 use axum::Router;
 use std::sync::Arc;

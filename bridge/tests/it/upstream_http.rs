@@ -537,7 +537,7 @@ async fn who_asks_may_have_to_be_known() {
     assert_eq!(challenge.as_deref(), Some(expected));
     assert_eq!(
         error.to_string(),
-        "server `fake` refuses `initialize` with status 401; check the token that it is given, or log in to it"
+        "server `fake` refuses `initialize` with status 401; sign in with `clopen-mcp auth login fake`, or check the token that it is given"
     );
 }
 

@@ -83,7 +83,7 @@ pub enum UpstreamError {
     },
     /// The server wants to know who asks, or knows and says no.
     #[error(
-        "server `{server}` refuses `{method}` with status {status}; check the token that it is given, or log in to it"
+        "server `{server}` refuses `{method}` with status {status}; sign in with `clopen-mcp auth login {server}`, or check the token that it is given"
     )]
     Unauthorized {
         /// The server.

@@ -107,7 +107,8 @@ impl Greeting<'_> {
     /// Opens a session as of 2024-11-05, in which all answers come on one stream.
     async fn with_old_session(&self, url: &str, headers: &BTreeMap<String, Secret>) -> Greeted {
         let (limits, clients) = (self.connector.limits, &self.connector.clients);
-        let endpoint = Endpoint::old(self.server, (url, headers), limits, clients);
+        let given = (url, headers, self.opening.bearer.as_ref());
+        let endpoint = Endpoint::old(self.server, given, limits, clients);
         let endpoint = timeout(self.patience(), endpoint).await;
         let endpoint = endpoint.unwrap_or_else(|_| {
             Err(UpstreamError::TimedOut {
@@ -210,7 +211,7 @@ impl Greeting<'_> {
                 Transport::Program(Program::start(self.server, &start, limits)?)
             }
             Address::Http { url, headers } => {
-                let given = (url.as_str(), headers);
+                let given = (url.as_str(), headers, self.opening.bearer.as_ref());
                 let clients = &self.connector.clients;
                 Transport::Endpoint(Endpoint::new(self.server, given, era, limits, clients)?)
             }

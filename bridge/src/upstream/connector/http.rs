@@ -18,10 +18,10 @@ use super::{
     stdio::is_cancellable,
     waiting::Waiting,
 };
-use crate::secret::Secret;
+use crate::{credentials::Bearer, secret::Secret};
 use reqwest::{
     Client, Response, Url,
-    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
 };
 use serde_json::value::RawValue;
 use std::{
@@ -57,6 +57,9 @@ const ANSWERS: usize = 4;
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
+/// Where an endpoint is, and what it is given: headers, and the token of who has signed in.
+pub(super) type Given<'a> = (&'a str, &'a BTreeMap<String, Secret>, Option<&'a Bearer>);
+
 /// An endpoint, and the session with it.
 pub(super) struct Endpoint {
     shared: Arc<Shared>,
@@ -68,6 +71,7 @@ struct Shared {
     client: Client,
     url: Url,
     headers: HeaderMap,
+    bearer: Option<Bearer>,
     /// What the server is given in headers.
     given: Masks,
     /// Their masks are the same, with what in the URL may be a key.
@@ -90,12 +94,12 @@ struct Shared {
 impl Endpoint {
     pub(super) fn new(
         server: &Arc<str>,
-        (url, headers): (&str, &BTreeMap<String, Secret>),
+        given: Given<'_>,
         era: Era,
         limits: Limits,
         clients: &Clients,
     ) -> Result<Self, UpstreamError> {
-        let place = Location::read(server, url, headers)?;
+        let place = Location::read(server, given)?;
         let ears = Ears::new(server, place.masks());
         if era == Era::Modern {
             ears.be_modern();
@@ -124,6 +128,7 @@ impl Endpoint {
                 ears,
                 url: place.url,
                 headers: place.headers,
+                bearer: place.bearer,
                 given: place.given,
                 session: OnceLock::new(),
                 version,
@@ -236,15 +241,12 @@ impl Endpoint {
 struct Location {
     url: Url,
     headers: HeaderMap,
+    bearer: Option<Bearer>,
     given: Masks,
 }
 
 impl Location {
-    fn read(
-        server: &str,
-        url: &str,
-        headers: &BTreeMap<String, Secret>,
-    ) -> Result<Self, UpstreamError> {
+    fn read(server: &str, (url, headers, bearer): Given<'_>) -> Result<Self, UpstreamError> {
         let bad = |reason: String| UpstreamError::BadAddress {
             server: server.to_owned(),
             reason,
@@ -256,7 +258,7 @@ impl Location {
                 "`{scheme}` is not HTTP; the URL begins with `https://` or `http://`"
             )));
         }
-        let given = Masks::new(headers.values());
+        let given = Masks::new(headers.values()).with_bearer(bearer);
         let headers = headers
             .iter()
             .map(|(name, value)| header(name, value).map_err(&bad))
@@ -264,6 +266,7 @@ impl Location {
         Ok(Self {
             url,
             headers,
+            bearer: bearer.cloned(),
             given,
         })
     }
@@ -360,6 +363,12 @@ impl Shared {
 
     fn all_headers(&self) -> HeaderMap {
         let mut headers = self.headers.clone();
+        if let Some(token) = self.bearer.as_ref().and_then(Bearer::token)
+            && let Ok(mut value) = HeaderValue::from_str(&format!("Bearer {}", token.expose()))
+        {
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
         // Ours go last, and win.
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let accepted = HeaderValue::from_static("application/json, text/event-stream");

@@ -1,6 +1,6 @@
 //! Makes what a server says fit to be shown: printable, bounded, and without what it was given in confidence.
 
-use crate::secret::Secret;
+use crate::{credentials::Bearer, secret::Secret};
 use serde_json::Value;
 use std::fmt;
 
@@ -11,13 +11,18 @@ const SHORTEST_SECRET: usize = 4;
 /// A part of a secret, such as what follows `Bearer`, is one if it is as long as this.
 const SHORTEST_PART: usize = 8;
 
-/// The secrets of one server, longest first.
+/// The secrets of one server.
 #[derive(Clone, Default)]
-pub(super) struct Masks(Vec<String>);
+pub(super) struct Masks {
+    /// Longest first.
+    secrets: Vec<String>,
+    /// The token of who has signed in, which changes.
+    bearer: Option<Bearer>,
+}
 
 impl fmt::Debug for Masks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Masks({})", self.0.len())
+        write!(f, "Masks({})", self.secrets.len())
     }
 }
 
@@ -30,23 +35,30 @@ impl Masks {
         masks
     }
 
+    /// Has a token masked too, whatever it becomes.
+    pub(super) fn with_bearer(mut self, bearer: Option<&Bearer>) -> Self {
+        self.bearer = bearer.cloned();
+        self
+    }
+
     /// Has a text masked from now on, and its longer words with it.
     pub(super) fn add(&mut self, secret: &str) {
         let whole = [secret, secret.trim()].map(|it| (it, SHORTEST_SECRET));
         let parts = secret.split_whitespace().map(|it| (it, SHORTEST_PART));
         for (text, shortest) in whole.into_iter().chain(parts) {
-            if text.len() >= shortest && !self.0.iter().any(|it| it == text) {
-                self.0.push(text.to_owned());
+            if text.len() >= shortest && !self.secrets.iter().any(|it| it == text) {
+                self.secrets.push(text.to_owned());
             }
         }
-        self.0.sort_by_key(|it| usize::MAX - it.len());
+        self.secrets.sort_by_key(|it| usize::MAX - it.len());
     }
 
     /// Has all masked that others mask.
     pub(super) fn extend(&mut self, others: Self) {
-        for secret in others.0 {
+        for secret in others.secrets {
             self.add(&secret);
         }
+        self.bearer = self.bearer.take().or(others.bearer);
     }
 
     /// Returns the beginning of a text, fit to be shown.
@@ -75,7 +87,7 @@ impl Masks {
 
     /// Masks all texts of a value, and what else may hold a secret.
     pub(super) fn masked(&self, value: Value) -> Value {
-        if self.0.is_empty() {
+        if self.secrets.is_empty() && self.bearer.is_none() {
             return value;
         }
         match value {
@@ -86,7 +98,7 @@ impl Masks {
                 let masked = members.map(|(name, it)| (self.hide(name), self.masked(it)));
                 Value::Object(masked.collect())
             }
-            Value::Number(number) if self.0.contains(&number.to_string()) => MASK.into(),
+            Value::Number(number) if self.secrets.contains(&number.to_string()) => MASK.into(),
             Value::Number(_) | Value::Bool(_) | Value::Null => value,
         }
     }
@@ -97,9 +109,12 @@ impl Masks {
     }
 
     fn hide(&self, mut text: String) -> String {
-        for secret in &self.0 {
-            if text.contains(secret.as_str()) {
-                text = text.replace(secret.as_str(), MASK);
+        let secrets = self.secrets.iter().map(String::as_str);
+        let tokens = self.bearer.iter().flat_map(Bearer::secrets);
+        let tokens: Vec<Secret> = tokens.collect();
+        for secret in secrets.chain(tokens.iter().map(Secret::expose)) {
+            if text.contains(secret) {
+                text = text.replace(secret, MASK);
             }
         }
         text
@@ -107,7 +122,7 @@ impl Masks {
 
     /// Returns how many bytes at the beginning of a text are the end of a secret.
     fn cut_secret(&self, text: &str) -> usize {
-        let ends = self.0.iter().flat_map(|secret| {
+        let ends = self.secrets.iter().flat_map(|secret| {
             let starts = secret.char_indices().skip(1).map(|(at, _)| at);
             starts.map(|at| &secret[at..])
         });

@@ -25,8 +25,11 @@ impl Shared {
             return Ok(response);
         }
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-            let challenge = response.headers().get(WWW_AUTHENTICATE);
-            let challenge = challenge.map(|it| String::from_utf8_lossy(it.as_bytes()));
+            let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
+            let challenges: Vec<_> = challenges
+                .map(|it| String::from_utf8_lossy(it.as_bytes()))
+                .collect();
+            let challenge = (!challenges.is_empty()).then(|| challenges.join(", "));
             return Err(UpstreamError::Unauthorized {
                 server: self.ears.server().to_owned(),
                 method: method.to_owned(),

@@ -1,20 +1,17 @@
 //! HTTP as of 2024-11-05: one stream, which stays open, names the URL that messages are sent to, and brings all answers.
 
-use super::{Endpoint, LONGEST_HEADER, Location, Shared};
-use crate::{
-    secret::Secret,
-    upstream::connector::{
-        Limits, UpstreamError,
-        clients::Clients,
-        ears::{Ears, Place},
-        error::result,
-        sse::{Event, Events, TooLarge},
-        waiting::{Ending, Reply, Waiting},
-    },
+use super::{Endpoint, Given, LONGEST_HEADER, Location, Shared};
+use crate::upstream::connector::{
+    Limits, UpstreamError,
+    clients::Clients,
+    ears::{Ears, Place},
+    error::result,
+    sse::{Event, Events, TooLarge},
+    waiting::{Ending, Reply, Waiting},
 };
 use reqwest::{Response, Url, header::HeaderMap};
 use serde_json::value::RawValue;
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 /// What a failure to open the stream is told of.
 const GREETING: &str = "initialize";
@@ -36,11 +33,11 @@ impl Endpoint {
     /// Opens the stream, and waits until it names where to send to.
     pub(in crate::upstream::connector) async fn old(
         server: &Arc<str>,
-        (url, headers): (&str, &BTreeMap<String, Secret>),
+        given: Given<'_>,
         limits: Limits,
         clients: &Clients,
     ) -> Result<Self, UpstreamError> {
-        let place = Location::read(server, url, headers)?;
+        let place = Location::read(server, given)?;
         let mut masks = place.masks();
         let ears = Ears::new(server, masks.clone());
         let door = Self::at(place.clone(), ears, None, limits, clients);
