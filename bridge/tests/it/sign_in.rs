@@ -20,6 +20,8 @@ use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
     error::Error,
+    fmt::Write as _,
+    path::Path,
     sync::Arc,
 };
 
@@ -99,6 +101,11 @@ impl Person {
 }
 
 fn sign_ins(store: &Store, database: &Database, settings: config::SignIn) -> SignIns {
+    sign_ins_in(store, database.folder.path(), settings)
+}
+
+/// The sign-ins of a bridge with this data folder, which reaches nothing but what is not encrypted.
+pub(crate) fn sign_ins_in(store: &Store, data: &Path, settings: config::SignIn) -> SignIns {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -106,8 +113,7 @@ fn sign_ins(store: &Store, database: &Database, settings: config::SignIn) -> Sig
         .with_root_certificates(RootCertStore::empty())
         .with_no_client_auth();
     let network = Network::new(tls, settings.allow_private, &BTreeMap::new());
-    let data = database.folder.path().to_owned();
-    SignIns::new(store.clone(), data, settings, network)
+    SignIns::new(store.clone(), data.to_owned(), settings, network)
 }
 
 /// The token that a call on behalf of a subject would carry.
@@ -125,7 +131,7 @@ fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        text += &format!(": {cause}");
+        text.push_str(&[": ", &cause.to_string()].concat());
         source = cause.source();
     }
     text
@@ -808,15 +814,18 @@ async fn oau_183_no_secret_is_shown() {
     let bearer = person.sign_ins.bearer("fake", &person.site.mcp(), "");
     person.sign_ins.ready(&bearer).await.unwrap();
     let begun = person.begin().await.unwrap();
-    let mut texts = format!("{:?} {bearer:?} {begun:?}", person.sign_ins);
-    texts += &format!("{:?}", person.sign_ins.accounts().await.unwrap());
-    texts += &format!("{:?}", person.store.credentials().await.unwrap());
+    let accounts = person.sign_ins.accounts().await.unwrap();
+    let credentials = person.store.credentials().await.unwrap();
+    let mut texts = format!(
+        "{:?} {bearer:?} {begun:?} {accounts:?} {credentials:?}",
+        person.sign_ins
+    );
     // It says what it was told.
     let told = person.site.secrets();
     let refusal = json!({ "error": "invalid_request", "error_description": told.join(" ") });
     person.site.inner().habits.token_answer = Some((400, JSON, refusal.to_string()));
     let error = person.sign_ins.refresh("fake", "", None).await.unwrap_err();
-    texts += &format!("{error} {error:?}");
+    writeln!(texts, "{error} {error:?}").unwrap();
     let refresh = person.site.last("/token")["refresh_token"].clone();
     assert!(
         texts.contains("***") && !texts.contains(&refresh),

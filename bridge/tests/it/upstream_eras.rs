@@ -626,6 +626,7 @@ async fn a_bridge_is_spoken_to_in_both_eras() {
         let opening = Opening {
             capabilities: capabilities.clone(),
             known,
+            ..Opening::default()
         };
         let client = connect_with(&address, &opening).await.expect("it connects");
         assert_eq!(client.is_modern(), known.is_none());

@@ -6,8 +6,10 @@ use crate::{
     client::{Client, Era, Reply, soon},
     connect::Home,
     endpoint::{Answer, Endpoint, connector, limits, serve_tools, session},
+    sign_in::sign_ins_in,
 };
 use clopen_mcp::{
+    config::SignIn,
     credentials::Vault,
     store::Store,
     upstream::{Address, Upstreams},
@@ -36,7 +38,13 @@ async fn upstreams(address: Address, listed: Option<Value>) -> (TempDir, Upstrea
     let folder = TempDir::new().expect("the temporary folder can be written");
     keep(folder.path(), &[("odd", address, listed)]).await;
     let store = Store::open(folder.path(), None).await.expect("it opens");
-    let all = Upstreams::new(store.clone(), connector(limits()), BTreeMap::new());
+    let sign_ins = sign_ins_in(&store, folder.path(), SignIn::default());
+    let all = Upstreams::new(
+        store.clone(),
+        connector(limits()),
+        sign_ins,
+        BTreeMap::new(),
+    );
     let vault = Vault::open(folder.path()).expect("it opens");
     let stored = store.external_servers().await;
     all.take(stored.expect("they are there"), &vault);

@@ -3,8 +3,10 @@
 use crate::{
     bridge::keep,
     endpoint::{Answer, Endpoint, connector, limits, serve_tools, session},
+    sign_in::sign_ins_in,
 };
 use clopen_mcp::{
+    config::SignIn,
     credentials::Vault,
     store::Store,
     upstream::{Address, ExternalError, Finding, Probe, Upstreams},
@@ -34,7 +36,13 @@ impl Place {
         let folder = TempDir::new().expect("the temporary folder can be written");
         keep(folder.path(), &[("odd", address, None)]).await;
         let store = Store::open(folder.path(), None).await.expect("it opens");
-        let all = Upstreams::new(store.clone(), connector(limits()), BTreeMap::new());
+        let sign_ins = sign_ins_in(&store, folder.path(), SignIn::default());
+        let all = Upstreams::new(
+            store.clone(),
+            connector(limits()),
+            sign_ins,
+            BTreeMap::new(),
+        );
         let vault = Vault::open(folder.path()).expect("it opens");
         all.take(
             store.external_servers().await.expect("they are there"),
