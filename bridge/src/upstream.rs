@@ -308,7 +308,7 @@ impl Upstreams {
             Ok(opened) => opened,
             Err(error) => {
                 let error = self.with_way_out(wanted, error).await;
-                self.is_down(upstream, wanted, &error);
+                self.is_down(upstream, wanted, &error).await;
                 return Err(error);
             }
         };
@@ -420,10 +420,15 @@ impl Upstreams {
         }
     }
 
-    fn is_down(&self, upstream: &Upstream, wanted: &Wanted, error: &ExternalError) {
-        // That one subject has to sign in concerns no other.
-        let is_of_one = matches!(error, ExternalError::NeedsSignIn { .. }) && !wanted.is_own();
-        if !is_of_one && upstream.is_down(error) {
+    async fn is_down(&self, upstream: &Upstream, wanted: &Wanted, error: &ExternalError) {
+        if matches!(error, ExternalError::NeedsSignIn { .. }) {
+            // That one subject has to sign in concerns no other.
+            let others = self.0.sign_ins.has_others(upstream.name()).await;
+            if !wanted.is_own() || others {
+                return;
+            }
+        }
+        if upstream.is_down(error) {
             self.tell_of_lists();
         }
     }
@@ -484,7 +489,7 @@ impl Upstreams {
                 let error = self.with_way_out(&wanted, error).await;
                 // A call that needs more scopes says nothing of the others.
                 if !matches!(error, ExternalError::NeedsSignIn { .. }) || wanted.has_no_token() {
-                    self.is_down(upstream, &wanted, &error);
+                    self.is_down(upstream, &wanted, &error).await;
                 }
                 return Err(Failure::External(error));
             }
@@ -514,7 +519,7 @@ impl Upstreams {
             Ok(heard) => heard,
             Err(error) => {
                 let error = self.with_way_out(&wanted, error).await;
-                self.is_down(upstream, &wanted, &error);
+                self.is_down(upstream, &wanted, &error).await;
                 return Err(error);
             }
         };

@@ -1,9 +1,7 @@
 //! `clopen-mcp auth`: who has signed in to which external server.
 
-use super::{
-    Failure, NO, in_full, print, print_json,
-    servers::{ask, no_such},
-};
+use super::servers::{ask, no_such};
+use super::{Failure, NO, in_full, print, print_json};
 use crate::{
     app,
     config::Config,

@@ -623,6 +623,13 @@ impl SignIns {
         Ok(wanted)
     }
 
+    /// Whether anybody has signed in to a server besides whoever runs the bridge.
+    pub async fn has_others(&self, server: &str) -> bool {
+        let stored = self.0.store.credentials().await.unwrap_or_default();
+        let mut keys = stored.iter().map(|it| &it.key);
+        keys.any(|it| it.server == server && !it.subject.is_empty())
+    }
+
     /// Returns all credentials, without what is secret.
     pub async fn accounts(&self) -> Result<Vec<Account>, OAuthError> {
         let stored = self.0.store.credentials().await?;

@@ -41,6 +41,7 @@ mod sample_servers;
 mod serving;
 mod sightings;
 mod sign_in;
+mod sign_in_calls;
 mod skills;
 mod stdio;
 mod store;
