@@ -120,6 +120,7 @@ async fn help() {
                       their tools
           connect     Connect a coding agent: write our entry into its configuration
           disconnect  Take our entry out of the configuration of a coding agent
+          auth        Sign in to external servers, and out
           tokens      Create, list and revoke tokens
           data        Export, import, back up and reset what is in the database
           doctor      Check the whole path from the settings to a list of tools, and say what to do

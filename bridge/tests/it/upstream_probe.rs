@@ -136,16 +136,16 @@ async fn one_that_wants_somebody_to_sign_in() {
     };
     check(answers(unauthorized).await, expect![[r#"
         NeedsAuth needs_sign_in
-        server `odd` refuses `server/discover` with status 401; check the token that it is given, or log in to it
+        server `odd` refuses `server/discover` with status 401; sign in with `clopen-mcp auth login odd`, or check the token that it is given
         its challenge: `Bearer resource_metadata="https://a.example/meta"`
-        to do: give it a token (`--header 'Authorization: Bearer …'`), or log in to it: `clopen-mcp servers remove odd`, then `servers add odd` as it should be
+        to do: sign in with `clopen-mcp auth login odd`, or give it a token (`--header 'Authorization: Bearer …'`): `clopen-mcp servers remove odd`, then `servers add odd` as it should be
     "#]]).await;
     let forbidden = || Answer::new("403 Forbidden", &[], "");
     check(answers(forbidden).await, expect![[r#"
         NeedsAuth needs_sign_in
-        server `odd` refuses `server/discover` with status 403; check the token that it is given, or log in to it
+        server `odd` refuses `server/discover` with status 403; sign in with `clopen-mcp auth login odd`, or check the token that it is given
         there is no challenge that says where to log in
-        to do: give it a token that may do this (`--header 'Authorization: Bearer …'`): `clopen-mcp servers remove odd`, then `servers add odd` as it should be
+        to do: sign in with more scopes (`clopen-mcp auth login odd --scope …`), or give it a token that may do this (`--header 'Authorization: Bearer …'`): `clopen-mcp servers remove odd`, then `servers add odd` as it should be
     "#]]).await;
 }
 
