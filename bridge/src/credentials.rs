@@ -5,6 +5,7 @@ mod vault;
 
 pub use oauth::{
     Account, Bearer, Begun, CALLBACK, ClientOfPerson, DOCUMENT, EgressError, Network, OAuthError,
-    SignIns, Signed, SigningIn, State, Target, USUAL_ACCOUNT, has_token, sign_in_command, subject,
+    OWN_TOKENS, SignIns, Signed, SigningIn, State, Target, USUAL_ACCOUNT, has_token,
+    sign_in_command, subject,
 };
 pub use vault::{Vault, VaultError};

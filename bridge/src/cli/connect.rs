@@ -4,6 +4,7 @@ use super::{Failure, print};
 use crate::{
     app,
     config::Config,
+    credentials::OWN_TOKENS,
     engines::{
         Connection, ENGINES, Engine, Folders, Scope, TOKEN_VARIABLE, Token,
         backups::{self, Backups},
@@ -23,9 +24,6 @@ use std::{
     process::ExitCode,
 };
 use tool_runtime::{Caller, NAMESPACE};
-
-/// What the name of a token begins with that is written into a file.
-const TOKEN_NAME: &str = "connect-";
 
 #[derive(Debug, Args)]
 pub(super) struct Connect {
@@ -377,7 +375,7 @@ impl<'a> Desk<'a> {
             Some(token) => self.store.look_up_token(token.expose()).await?,
             None => None,
         };
-        let made = made.filter(|it| it.name.starts_with(TOKEN_NAME));
+        let made = made.filter(|it| it.name.starts_with(OWN_TOKENS));
         let made = made.map(|it| it.name);
         let what = format!("disconnect {}", engine.id);
         let is_private = token.is_some();
@@ -425,8 +423,8 @@ impl<'a> Desk<'a> {
     async fn make_token(&self, engine: &Engine) -> Result<(String, Secret), Failure> {
         let tokens = self.store.tokens().await?;
         let mut names = (1..).map(|it| match it {
-            1 => format!("{TOKEN_NAME}{}", engine.id),
-            _ => format!("{TOKEN_NAME}{}-{it}", engine.id),
+            1 => format!("{OWN_TOKENS}{}", engine.id),
+            _ => format!("{OWN_TOKENS}{}-{it}", engine.id),
         });
         let is_free = |name: &String| tokens.iter().all(|it| it.name != *name);
         let name = names.find(is_free).expect("there is no end of numbers");

@@ -3,6 +3,7 @@
 use super::{Failure, print, print_json};
 use crate::{
     config::Config,
+    credentials::OWN_TOKENS,
     store::{NewToken, Store, Token, now},
 };
 use clap::Subcommand as ClapSubcommand;
@@ -51,6 +52,12 @@ pub(super) async fn run(command: Command, config: &Config) -> Result<ExitCode, F
             project,
             json,
         } => {
+            if name.starts_with(OWN_TOKENS) {
+                return Err(format!(
+                    "`{name}` is a name for the tokens that `connect` makes for your own engines, which sign in as you do; take another one"
+                )
+                .into());
+            }
             let token = NewToken {
                 name,
                 servers: (!servers.is_empty()).then(|| servers.into_iter().collect()),

@@ -56,8 +56,8 @@ pub const USUAL_ACCOUNT: &str = "default";
 const PATIENCE: i64 = 10 * 60 * 1_000;
 /// How long the address that was come back to may be.
 const LONGEST_CALLBACK: usize = 64 * 1024;
-/// What the names of the tokens begin with that `connect` writes.
-const OWN_TOKENS: &str = "connect-";
+/// What the names of the tokens begin with that `connect` writes, which no other token may have.
+pub const OWN_TOKENS: &str = "connect-";
 /// What stands for a sign-in that has to be begun again.
 const AGAIN: &str = "again";
 const DONE: &str = "ok";

@@ -168,6 +168,8 @@ async fn help_of_each_command() {
         &["serve"][..],
         &["stdio"],
         &["tools"],
+        &["auth"],
+        &["auth", "login"],
         &["servers"],
         &["tools", "list"],
         &["tools", "show"],
@@ -217,6 +219,41 @@ async fn help_of_each_command() {
 
         Options:
           -h, --help  Print help
+        ----
+        Sign in to external servers, and out
+
+        Usage: clopen-mcp auth [OPTIONS] <COMMAND>
+
+        Commands:
+          login    Sign in to an external server, for all engines
+          logout   Sign out, and take the token back where that is offered
+          status   List who has signed in to what
+          refresh  Renew a token now
+          help     Print this message or the help of the given subcommand(s)
+
+        Options:
+          -h, --help  Print help
+        ----
+        Sign in to an external server, for all engines
+
+        Usage: clopen-mcp auth login [OPTIONS] <SERVER>
+
+        Arguments:
+          <SERVER>  The server
+
+        Options:
+              --account <NAME>          What the account is called here; calls use the one that was signed
+                                        in last [default: default]
+              --token <NAME>            Sign in for the calls of this token, instead of those of your own
+                                        engines
+              --client-id <ID>          The id of a client that you have registered with the authorization
+                                        server
+              --client-secret <SECRET>  Its secret
+              --scope <SCOPE>           A scope to ask for, instead of those that the server names
+              --new-client              Register a client anew, if the authorization server doesn't know the
+                                        old one any more
+              --no-browser              Only print the address, and open nothing
+          -h, --help                    Print help
         ----
         List servers, and switch them and their tools on and off
 

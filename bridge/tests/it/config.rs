@@ -460,6 +460,27 @@ fn no_auth_is_for_this_machine_only() {
 }
 
 #[test]
+fn how_one_signs_in() {
+    let file = "[sign_in]\npublic_url = 'https://bridge.example/'\nallow_private = true\nwithout_resource = ['notes']";
+    let sign_in = good(file, &Flags::default(), &[]).sign_in;
+    assert_eq!(
+        sign_in.public_url.as_deref(),
+        Some("https://bridge.example")
+    );
+    assert!(sign_in.allow_private && sign_in.without_resource.contains("notes"));
+    bad_file(
+        "[sign_in]\npublic_url = 'bridge.example'",
+        &expect![[
+            r#"clopen-mcp.toml:2:14: `sign_in.public_url`: expected the address of this bridge from outside, such as `https://bridge.example.com`, found "bridge.example""#
+        ]],
+    );
+    bad_file(
+        "[sign_in]\npublic = 'x'",
+        &expect!["clopen-mcp.toml:2:1: `sign_in.public` is not a setting"],
+    );
+}
+
+#[test]
 fn a_named_file_must_be_there() {
     let flags = Flags {
         config: Some("missing.toml".into()),

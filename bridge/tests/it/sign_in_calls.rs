@@ -203,7 +203,7 @@ async fn an_address_can_be_pasted_and_a_client_is_registered_once_more() {
     )
     .await;
     site.forget_clients();
-    let ((), said) = {
+    let said = {
         let arguments: Vec<&str> = line.split(' ').collect();
         let mut child = home
             .0
@@ -223,7 +223,7 @@ async fn an_address_can_be_pasted_and_a_client_is_registered_once_more() {
         let mut rest = String::new();
         soon(lines.read_to_string(&mut rest)).await.unwrap();
         soon(child.wait()).await.unwrap();
-        ((), rest)
+        rest
     };
     assert_eq!(said, "signed in to `fake`\n`fake` is there, with 1 tools\n");
     assert_eq!(site.inner().registered, 2);
