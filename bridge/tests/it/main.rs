@@ -50,6 +50,7 @@ mod store_external;
 mod store_keys;
 mod store_servers;
 mod store_sessions;
+mod store_sign_ins;
 mod store_tasks;
 mod streams;
 mod tidy;
