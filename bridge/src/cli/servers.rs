@@ -166,7 +166,14 @@ async fn ours(
             app::journals(config).remove(&server);
             print(format!("`{server}` is removed"))?;
         }
-        Ours::Enable(it) => switch(&it, true, store, &dispatcher, config).await?,
+        Ours::Enable(it) => {
+            switch(&it, true, store, &dispatcher, config).await?;
+            let is_external = external.iter().any(|known| known.name == it.server);
+            if it.tool.is_none() && is_external {
+                // It stays on, whatever is wrong with it.
+                check::run(Some(&it.server), false, &external, &upstreams).await?;
+            }
+        }
         Ours::Disable(it) => switch(&it, false, store, &dispatcher, config).await?,
     }
     Ok(ExitCode::SUCCESS)
