@@ -448,6 +448,33 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn oau_180_the_proxy_of_this_person_is_no_stranger() {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth();
+        let variables = [("HTTPS_PROXY", "http://localhost:3128"), ("PATH", "/bin")];
+        let variables = variables.map(|(name, it)| (name.to_owned(), it.to_owned()));
+        let network = Network::new(tls, false, &BTreeMap::from(variables));
+        let public = Url::parse("https://1.1.1.1/mcp").unwrap();
+        let egress = network.for_server(&public).await.unwrap();
+        let resolver = Resolver(egress.guard.clone());
+        assert!(resolver.resolve("localhost".parse().unwrap()).await.is_ok());
+        let direct = Guard {
+            allow_private: false,
+            own: None,
+            is_own_loopback: false,
+            proxies: BTreeSet::new(),
+        };
+        let direct = Resolver(Arc::new(direct));
+        assert!(direct.resolve("localhost".parse().unwrap()).await.is_err());
+        let proxy = Url::parse("https://localhost:3128/").unwrap();
+        assert!(egress.check(&proxy).is_err());
+    }
+
     #[test]
     fn only_https_leaves_this_machine() {
         let guard = |own: Option<&str>| Guard {
