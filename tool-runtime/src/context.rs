@@ -46,7 +46,7 @@ pub struct Context {
     pub later: Later,
     /// What else the caller says about the call, in the protocol's `_meta`: traces, for example. It goes on to the server
     /// of an external tool.
-    pub meta: Map<String, Value>,
+    pub meta: Option<Box<Map<String, Value>>>,
     /// How long the call may take, instead of the dispatcher's limit; the tool's own comes first.
     pub limit: Option<Duration>,
 }

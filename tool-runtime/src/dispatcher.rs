@@ -292,15 +292,15 @@ impl Dispatcher {
             repaired,
             cut,
         } = trace;
-        self.enter(&context.caller).await;
         let view = self.view.load();
-        let of_workspace;
-        let seen: &View = if is_apart(&view, &context.caller) {
-            of_workspace = self.view_for(&context.caller);
-            &of_workspace
+        let of_workspace = if is_apart(&view, &context.caller) {
+            // In a box, since most calls need no room for it.
+            Box::pin(self.enter(&context.caller)).await;
+            Some(self.view_for(&context.caller))
         } else {
-            &view
+            None
         };
+        let seen: &View = of_workspace.as_deref().unwrap_or(&view);
         let found = seen.find(name, &context.caller)?;
         let provider = &*self.providers[found.provider];
         let tool: &Tool = tool.insert(found.tool.clone());

@@ -159,7 +159,7 @@ pub(super) fn call_tool(
     let (talk, mut call) = prepare(door, peer, "tools/call", &name, arguments, params)?;
     let (name, arguments) = (name.into_owned(), arguments.to_owned());
     if tool.is_some_and(|it| it.task == Some(TaskSupport::Late)) {
-        call.context.meta = Meta::whole(params);
+        call.context.meta = Some(Box::new(Meta::whole(params)));
     }
     if let Some(tool) = tool
         && let Some((tasks, capabilities)) = tasks::for_call(door, peer, tool)?

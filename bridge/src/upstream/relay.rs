@@ -151,7 +151,7 @@ impl Relay<'_> {
                 capabilities
             },
             headers: self.headers.clone(),
-            meta: context.meta.clone(),
+            meta: context.meta.as_deref().cloned().unwrap_or_default(),
             ..Talk::default()
         }
     }
