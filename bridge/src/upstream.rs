@@ -150,7 +150,7 @@ impl Upstreams {
         for upstream in self.all() {
             let of_it = approved.remove(upstream.name());
             let of_it = of_it.filter(|it| it.added_at == upstream.stored.added_at);
-            has_changed |= upstream.is_approved(of_it.map(|it| it.tools));
+            has_changed |= upstream.note_approved(of_it.map(|it| it.tools));
         }
         has_changed
     }
@@ -176,7 +176,7 @@ impl Upstreams {
             source,
         })?;
         let count = approval.tools.len();
-        if upstream.is_approved(Some(approval.tools)) {
+        if upstream.note_approved(Some(approval.tools)) {
             self.tell_of_lists();
         }
         Ok(count)
@@ -311,7 +311,7 @@ impl Upstreams {
             Ok(opened) => opened,
             Err(error) => {
                 let error = self.with_way_out(wanted, error).await;
-                self.is_down(upstream, wanted, &error).await;
+                self.note_down(upstream, wanted, &error).await;
                 return Err(error);
             }
         };
@@ -423,7 +423,7 @@ impl Upstreams {
         }
     }
 
-    async fn is_down(&self, upstream: &Upstream, wanted: &Wanted, error: &ExternalError) {
+    async fn note_down(&self, upstream: &Upstream, wanted: &Wanted, error: &ExternalError) {
         if matches!(error, ExternalError::NeedsSignIn { .. }) {
             // That one subject has to sign in concerns no other.
             let others = self.0.sign_ins.has_others(upstream.name()).await;
@@ -431,7 +431,7 @@ impl Upstreams {
                 return;
             }
         }
-        if upstream.is_down(error) {
+        if upstream.note_down(error) {
             self.tell_of_lists();
         }
     }
@@ -492,7 +492,7 @@ impl Upstreams {
                 let error = self.with_way_out(&wanted, error).await;
                 // A call that needs more scopes says nothing of the others.
                 if !matches!(error, ExternalError::NeedsSignIn { .. }) || wanted.has_no_token() {
-                    self.is_down(upstream, &wanted, &error).await;
+                    self.note_down(upstream, &wanted, &error).await;
                 }
                 return Err(Failure::External(error));
             }
@@ -522,14 +522,14 @@ impl Upstreams {
             Ok(heard) => heard,
             Err(error) => {
                 let error = self.with_way_out(&wanted, error).await;
-                self.is_down(upstream, &wanted, &error).await;
+                self.note_down(upstream, &wanted, &error).await;
                 return Err(error);
             }
         };
-        upstream.is_listed(heard.good_for());
+        upstream.note_listed(heard.good_for());
         // A server that is still loading may list nothing at first.
         if heard.offers_nothing() && upstream.server().tools.is_empty() {
-            if upstream.is_empty() {
+            if upstream.note_empty() {
                 self.tell_of_lists();
             }
             return Ok(Vec::new());
@@ -543,10 +543,10 @@ impl Upstreams {
         if !upstream.is_of_workspace() {
             let noted = store.note_listed(name, added_at, &json, now).await;
             noted.map_err(keep)?;
-            upstream.was_listed_at(Some(now));
+            upstream.note_listed_at(Some(now));
         }
-        let is_back = upstream.is_back();
-        if upstream.hears(&json) {
+        let is_back = upstream.come_back();
+        if upstream.note_heard(&json) {
             upstream.offer(&heard);
             self.tell_of_lists();
         } else if is_back {

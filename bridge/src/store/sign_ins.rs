@@ -1,7 +1,11 @@
 //! Sign-ins to external servers: clients of authorization servers, sign-ins under way, and what came of them, sealed.
 
 use super::{DatabaseError, Store};
-use sqlx::{Row as _, any::AnyRow};
+use sqlx::{
+    Any, Row as _,
+    any::{AnyArguments, AnyRow},
+    query::Query,
+};
 
 /// How long it is kept what came of a sign-in, after the time in which it could have been finished, in milliseconds.
 const KEPT: i64 = 60 * 60 * 1_000;
@@ -205,8 +209,7 @@ impl Store {
         .execute(&mut *transaction)
         .await?;
         // One that was deleted and made again has another version.
-        sqlx::query(
-            "INSERT INTO oauth_credentials (server, subject, account, sealed, expires_at, is_default,
+        of_key("INSERT INTO oauth_credentials (server, subject, account, sealed, expires_at, is_default,
                 version, wanted, failures, updated_at)
              VALUES ($1, $2, $3, $4, $5, 1, $6, '', 0, $6)
              ON CONFLICT (server, subject, account) DO UPDATE SET
@@ -219,11 +222,7 @@ impl Store {
                 retry_at = NULL,
                 leased_by = NULL,
                 leased_until = NULL,
-                updated_at = excluded.updated_at",
-        )
-        .bind(key.server.clone())
-        .bind(key.subject.clone())
-        .bind(key.account.clone())
+                updated_at = excluded.updated_at", key)
         .bind(sealed.to_owned())
         .bind(expires_at)
         .bind(now)
@@ -289,14 +288,12 @@ impl Store {
         holder: &str,
         (now, until): (i64, i64),
     ) -> Result<bool, DatabaseError> {
-        let leased = sqlx::query(
+        let leased = of_key(
             "UPDATE oauth_credentials SET leased_by = $5, leased_until = $6
              WHERE server = $1 AND subject = $2 AND account = $3 AND version = $4
                 AND (leased_until IS NULL OR leased_until <= $7)",
+            key,
         )
-        .bind(key.server.clone())
-        .bind(key.subject.clone())
-        .bind(key.account.clone())
         .bind(version)
         .bind(holder.to_owned())
         .bind(until)
@@ -314,16 +311,14 @@ impl Store {
         expires_at: Option<i64>,
         now: i64,
     ) -> Result<bool, DatabaseError> {
-        let renewed = sqlx::query(
+        let renewed = of_key(
             "UPDATE oauth_credentials SET sealed = $6, expires_at = $7, updated_at = $8,
                 version = version + 1, failures = 0, retry_at = NULL,
                 leased_by = NULL, leased_until = NULL
              WHERE server = $1 AND subject = $2 AND account = $3 AND version = $4
                 AND leased_by = $5",
+            key,
         )
-        .bind(key.server.clone())
-        .bind(key.subject.clone())
-        .bind(key.account.clone())
         .bind(version)
         .bind(holder.to_owned())
         .bind(sealed.to_owned())
@@ -340,15 +335,13 @@ impl Store {
         (key, version, holder): (&CredentialKey, i64, &str),
         retry_at: i64,
     ) -> Result<(), DatabaseError> {
-        sqlx::query(
+        of_key(
             "UPDATE oauth_credentials SET failures = failures + 1, retry_at = $6,
                 leased_by = NULL, leased_until = NULL
              WHERE server = $1 AND subject = $2 AND account = $3 AND version = $4
                 AND leased_by = $5",
+            key,
         )
-        .bind(key.server.clone())
-        .bind(key.subject.clone())
-        .bind(key.account.clone())
         .bind(version)
         .bind(holder.to_owned())
         .bind(retry_at)
@@ -363,13 +356,11 @@ impl Store {
         key: &CredentialKey,
         scopes: &str,
     ) -> Result<(), DatabaseError> {
-        sqlx::query(
+        of_key(
             "UPDATE oauth_credentials SET wanted = $4
              WHERE server = $1 AND subject = $2 AND account = $3",
+            key,
         )
-        .bind(key.server.clone())
-        .bind(key.subject.clone())
-        .bind(key.account.clone())
         .bind(scopes.to_owned())
         .execute(&self.pool)
         .await?;
@@ -380,12 +371,10 @@ impl Store {
     /// Says whether there was one.
     pub async fn delete_credential(&self, key: &CredentialKey) -> Result<bool, DatabaseError> {
         let mut transaction = self.begin_alone().await?;
-        let deleted = sqlx::query(
+        let deleted = of_key(
             "DELETE FROM oauth_credentials WHERE server = $1 AND subject = $2 AND account = $3",
+            key,
         )
-        .bind(key.server.clone())
-        .bind(key.subject.clone())
-        .bind(key.account.clone())
         .execute(&mut *transaction)
         .await?;
         sqlx::query(
@@ -404,6 +393,14 @@ impl Store {
         transaction.commit().await?;
         Ok(deleted.rows_affected() > 0)
     }
+}
+
+/// Begins a query whose first parameters are a key.
+fn of_key<'q>(sql: &'static str, key: &CredentialKey) -> Query<'q, Any, AnyArguments> {
+    sqlx::query(sql)
+        .bind(key.server.clone())
+        .bind(key.subject.clone())
+        .bind(key.account.clone())
 }
 
 fn credential(row: &AnyRow) -> Result<StoredCredential, sqlx::Error> {

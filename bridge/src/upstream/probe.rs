@@ -152,7 +152,7 @@ impl Upstreams {
         ));
         let tools = lists::tools(upstream.name(), client).await?;
         evidence.push(format!("`tools/list` gave {} tools", tools.len()));
-        upstream.is_well();
+        upstream.note_well();
         Ok(())
     }
 }

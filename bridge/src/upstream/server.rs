@@ -200,13 +200,13 @@ impl Upstream {
         let listed = upstream.stored.listed.as_deref().and_then(Heard::read);
         let name = &upstream.stored.name;
         if let Err(reason) = &upstream.entry {
-            upstream.is_unavailable(reason.clone());
+            upstream.note_unavailable(reason.clone());
         } else if upstream.differs_by_workspace() {
-            upstream.is_unavailable(NO_WORKSPACE.to_owned());
+            upstream.note_unavailable(NO_WORKSPACE.to_owned());
         } else if let Some(listed) = listed {
             upstream.offer(&listed);
         } else {
-            upstream.is_unavailable(format!(
+            upstream.note_unavailable(format!(
                 "it has not told its tools yet; `clopen-mcp servers check {name}` asks it"
             ));
         }
@@ -270,7 +270,7 @@ impl Upstream {
     }
 
     /// Notes that it has answered, however often it has failed before.
-    pub(super) fn is_well(&self) {
+    pub(super) fn note_well(&self) {
         self.health.forget();
     }
 
@@ -283,9 +283,9 @@ impl Upstream {
     }
 
     /// Notes that it has listed nothing; says whether that is new.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(super) fn note_empty(&self) -> bool {
         self.was_empty.fetch_add(1, Ordering::Relaxed);
-        self.is_unavailable("it lists no tools".to_owned())
+        self.note_unavailable("it lists no tools".to_owned())
     }
 
     fn heard(&self) -> Option<String> {
@@ -304,7 +304,7 @@ impl Upstream {
     }
 
     /// Notes when it has listed something; says whether that is news.
-    pub(super) fn was_listed_at(&self, at: Option<i64>) -> bool {
+    pub(super) fn note_listed_at(&self, at: Option<i64>) -> bool {
         let mut listed_at = locked(&self.listed_at);
         let is_news = at > *listed_at;
         *listed_at = at.max(*listed_at);
@@ -313,16 +313,16 @@ impl Upstream {
 
     /// Takes what another process has heard from it. One that has told another its lists is there again.
     pub(super) fn take_listed(&self, stored: &ExternalServer) -> bool {
-        let is_news = self.was_listed_at(stored.listed_at);
-        let Some(json) = stored.listed.as_deref().filter(|it| self.hears(it)) else {
-            return is_news && self.is_back();
+        let is_news = self.note_listed_at(stored.listed_at);
+        let Some(json) = stored.listed.as_deref().filter(|it| self.note_heard(it)) else {
+            return is_news && self.come_back();
         };
         self.offer(&Heard::read(json).unwrap_or_default());
         true
     }
 
     /// Says whether this is other than what it offers, and is from now on what it offers.
-    pub(super) fn hears(&self, json: &str) -> bool {
+    pub(super) fn note_heard(&self, json: &str) -> bool {
         let mut heard = self.heard.write().unwrap_or_else(PoisonError::into_inner);
         let is_another = heard.as_deref() != Some(json);
         *heard = Some(json.to_owned());
@@ -404,10 +404,10 @@ impl Upstream {
     }
 
     /// Takes what was approved; says whether that is new.
-    pub(super) fn is_approved(&self, tools: Option<BTreeMap<String, String>>) -> bool {
+    pub(super) fn note_approved(&self, tools: Option<BTreeMap<String, String>>) -> bool {
         let mut of_workspaces = false;
         for upstream in self.of_workspaces() {
-            of_workspaces |= upstream.is_approved(tools.clone());
+            of_workspaces |= upstream.note_approved(tools.clone());
         }
         {
             let mut approved = self
@@ -434,7 +434,7 @@ impl Upstream {
     }
 
     /// Offers the same as before, if it was out of reach.
-    pub(super) fn is_back(&self) -> bool {
+    pub(super) fn come_back(&self) -> bool {
         let server = self.server();
         let heard = self.heard().filter(|_| server.unavailable.is_some());
         let Some(heard) = heard.and_then(|it| Heard::read(&it)) else {
@@ -446,21 +446,21 @@ impl Upstream {
 
     /// One that is down keeps its tools listed, and calls say that it is. One that wants somebody to sign in doesn't.
     /// Says whether anything has changed.
-    pub(super) fn is_down(&self, error: &ExternalError) -> bool {
+    pub(super) fn note_down(&self, error: &ExternalError) -> bool {
         let wants_sign_in = matches!(
             error,
             ExternalError::Upstream(UpstreamError::Unauthorized { .. })
                 | ExternalError::NeedsSignIn { .. }
         );
         if self.server().tools.is_empty() || wants_sign_in {
-            self.is_unavailable(error.to_string())
+            self.note_unavailable(error.to_string())
         } else {
             false
         }
     }
 
     /// Says why it can't be used; says whether that is new.
-    pub(super) fn is_unavailable(&self, reason: String) -> bool {
+    pub(super) fn note_unavailable(&self, reason: String) -> bool {
         let before = self.server();
         let is_new = before.unavailable.as_ref().map(|it| &it.reason) != Some(&reason);
         self.show(Server {
@@ -657,7 +657,7 @@ impl Upstream {
     }
 
     /// Notes that its lists have just been had.
-    pub(super) fn is_listed(&self, good_for: Duration) {
+    pub(super) fn note_listed(&self, good_for: Duration) {
         let now = Instant::now();
         *locked(&self.listed) = Some((now, now + good_for));
     }

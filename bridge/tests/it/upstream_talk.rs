@@ -11,13 +11,14 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
-use tokio::time::timeout;
+use tokio::{sync::Notify, time::timeout};
 use tool_runtime::{BoxFuture, Level};
 
 /// Writes down what it hears, and answers with what it was asked.
 #[derive(Default)]
 pub(crate) struct Scribe {
     heard: Mutex<Vec<String>>,
+    told: Notify,
     /// What it says to every question, if that is anything.
     answer: Option<Value>,
     /// Whether questions stay open.
@@ -38,12 +39,17 @@ impl Scribe {
 
     fn note(&self, text: String) {
         self.heard.lock().expect("it is free").push(text);
+        self.told.notify_one();
     }
 
     async fn has_heard(&self, text: &str) {
         let heard = async {
-            while !self.heard().iter().any(|it| it.contains(text)) {
-                tokio::time::sleep(Duration::from_millis(10)).await;
+            loop {
+                let told = self.told.notified();
+                if self.heard().iter().any(|it| it.contains(text)) {
+                    return;
+                }
+                told.await;
             }
         };
         let heard = timeout(Duration::from_secs(10), heard).await;
