@@ -6,11 +6,14 @@ mod entry;
 mod failure;
 mod health;
 mod items;
+mod line;
 mod lists;
 mod probe;
 mod promises;
+mod provider;
 mod relay;
 mod server;
+mod sign_in;
 
 pub use approval::Held;
 pub use connector::{
@@ -22,16 +25,15 @@ pub use failure::ExternalError;
 pub use probe::{Finding, Probe};
 
 use crate::{
-    credentials::{Bearer, SignIns, Vault, sign_in_command, subject},
+    credentials::{SignIns, Vault},
     store::{Approval, ExternalServer, Store, now},
 };
 use failure::Failure;
-use items::Promise;
+use line::{Use, Wanted};
 use lists::Heard;
-use relay::{Params, Relay, WaitingCalls, texts};
-use serde::Serialize;
-use serde_json::{Map, Value, json, value::RawValue};
-use server::{Upstream, Use, Wanted};
+use relay::{Params, Relay, WaitingCalls};
+use serde_json::{Map, Value, value::RawValue};
+use server::Upstream;
 use std::{
     collections::{BTreeMap, BTreeSet},
     pin::Pin,
@@ -44,19 +46,13 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
-use tool_runtime::{
-    ArgumentError, Arguments, BoxFuture, Caller, Change, Completion, Context, Fillable, Message,
-    Output, Prompt, Provider, Resource, Server, Tool, ToolError, Typed,
-};
+use tool_runtime::{Caller, Change, Context, ToolError};
 
 /// How long a server that says that its lists have changed may go on changing them.
 const SETTLED: Duration = Duration::from_millis(500);
 
 /// How long all pages of all lists may take.
 const LISTING: Duration = Duration::from_mins(2);
-
-/// How long a workspace may keep its first caller waiting.
-const ENTERING: Duration = Duration::from_secs(5);
 
 /// How long to wait before a server that has failed is asked once more for the same call.
 const ONCE_MORE: Duration = Duration::from_millis(500);
@@ -332,97 +328,6 @@ impl Upstreams {
         limit.unwrap_or_else(|| self.0.connector.call_limit())
     }
 
-    /// What is wanted by whoever runs the bridge.
-    fn own(&self, upstream: &Upstream, capabilities: Map<String, Value>) -> Wanted {
-        Wanted {
-            bearer: upstream.bearer(&self.0.sign_ins, ""),
-            capabilities,
-        }
-    }
-
-    /// What is wanted by a caller: with the token of its own subject, never with that of another.
-    fn of(
-        &self,
-        upstream: &Upstream,
-        context: &Context,
-        capabilities: Map<String, Value>,
-    ) -> Wanted {
-        let subject = subject(&context.caller.principal);
-        Wanted {
-            bearer: upstream.bearer(&self.0.sign_ins, subject),
-            capabilities,
-        }
-    }
-
-    /// Sees to it that requests carry a good token, where somebody has signed in.
-    async fn ready(&self, wanted: &Wanted) -> Result<(), ExternalError> {
-        match &wanted.bearer {
-            Some(bearer) => {
-                let ready = self.0.sign_ins.ready(bearer).await;
-                ready.map_err(|error| Box::new(error).into())
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// Says whether there is another token, where that of a version was refused.
-    async fn is_renewed(
-        &self,
-        wanted: &Wanted,
-        version: i64,
-        error: &UpstreamError,
-    ) -> Result<bool, ExternalError> {
-        match &wanted.bearer {
-            Some(bearer) if failure::is_unauthorized(error) => {
-                let renewed = self.0.sign_ins.renewed(bearer, version).await;
-                renewed.map_err(|error| Box::new(error).into())
-            }
-            _ => Ok(false),
-        }
-    }
-
-    /// Says of a refusal why it is one, and what to do.
-    async fn with_way_out(&self, wanted: &Wanted, error: ExternalError) -> ExternalError {
-        let (
-            ExternalError::Upstream(UpstreamError::Unauthorized {
-                server,
-                status,
-                challenge,
-                ..
-            }),
-            Some(bearer),
-        ) = (&error, &wanted.bearer)
-        else {
-            return error;
-        };
-        ExternalError::NeedsSignIn {
-            name: server.clone(),
-            reason: self.reason(bearer, *status, challenge.as_deref()).await,
-            command: sign_in_command(server, bearer.subject()),
-        }
-    }
-
-    async fn reason(&self, bearer: &Bearer, status: u16, challenge: Option<&str>) -> String {
-        if bearer.token().is_none() {
-            return match bearer.subject() {
-                "" => "nobody has signed in to it".to_owned(),
-                subject => format!("nobody has signed in to it for the token `{subject}`"),
-            };
-        }
-        let said = challenge.unwrap_or_default();
-        match self.0.sign_ins.want(bearer, said).await {
-            Ok(scopes) if !scopes.is_empty() => {
-                format!("it wants the scopes `{}` besides", scopes.join(" "))
-            }
-            _ if said.is_empty() => format!(
-                "it refuses the token that it is given with status {status}, so the token may be for something else, or for too little"
-            ),
-            _ => format!(
-                "it refuses the token that it is given with status {status}, so the token may be for something else, or for too little; it says `{said}`"
-            ),
-        }
-    }
-
     async fn note_down(&self, upstream: &Upstream, wanted: &Wanted, error: &ExternalError) {
         if matches!(error, ExternalError::NeedsSignIn { .. }) {
             // That one subject has to sign in concerns no other.
@@ -668,191 +573,4 @@ impl ExternalServer {
     fn is_same(&self, other: &Self) -> bool {
         self.added_at == other.added_at && self.sealed == other.sealed
     }
-}
-
-impl Provider for Upstreams {
-    fn servers(&self) -> Vec<Arc<Server>> {
-        self.all().iter().map(|it| it.server()).collect()
-    }
-
-    fn differs_by_workspace(&self) -> bool {
-        self.read().values().any(|it| it.differs_by_workspace())
-    }
-
-    fn servers_in(&self, workspace: &str) -> Vec<Arc<Server>> {
-        let all = self.all();
-        let servers = all.iter().map(|it| match it.known_in(workspace) {
-            Some(of_workspace) => of_workspace.server(),
-            None => it.server(),
-        });
-        servers.collect()
-    }
-
-    fn enter<'a>(&'a self, workspace: &'a str) -> BoxFuture<'a, bool> {
-        let differing = self
-            .all()
-            .into_iter()
-            .filter(|it| it.differs_by_workspace());
-        let all: Vec<_> = differing.map(|it| it.of_workspace(workspace)).collect();
-        let new: Vec<_> = all.into_iter().filter(|it| it.1).map(|it| it.0).collect();
-        if new.is_empty() {
-            return Box::pin(std::future::ready(false));
-        }
-        Box::pin(async move {
-            let lists = new.into_iter().map(|it| self.list_beside(it));
-            // Those that take longer are told of when they are there.
-            let _ = timeout(ENTERING, futures_util::future::join_all(lists)).await;
-            true
-        })
-    }
-
-    fn call<'a>(
-        &'a self,
-        tool: &Tool,
-        arguments: &Arguments<'_>,
-        context: &'a Context,
-    ) -> Result<BoxFuture<'a, Result<Output, ToolError>>, ArgumentError> {
-        let server = tool.server.clone();
-        let params = Params {
-            name: Some(tool.name.clone()),
-            arguments: RawValue::from_string(arguments.json().to_owned()).ok(),
-            ..Params::default()
-        };
-        let is_safe = |hint: Option<bool>| hint == Some(true);
-        let may_be_repeated = is_safe(tool.hints.read_only) || is_safe(tool.hints.idempotent);
-        let promise = Promise::of(tool);
-        let schema = tool.input_schema.clone();
-        let promised = tool.output_schema.clone();
-        Ok(Box::pin(async move {
-            let upstream = self.find_now(&server, &context.caller)?;
-            let mut params = params;
-            let name = params.name.as_deref().unwrap_or_default();
-            if upstream.only_runs_as_task(name) {
-                params.task = Some(Map::new());
-            }
-            let result = self
-                .relay(
-                    &upstream,
-                    "tools/call",
-                    &params,
-                    Some(&schema),
-                    may_be_repeated,
-                    context,
-                )
-                .await;
-            match result {
-                Ok(result) => {
-                    let output = items::output(&result, promise)?;
-                    if let (Some(promised), Some(tool)) = (promised, &params.name) {
-                        upstream.hold_to_promise(tool, &promised, &output, promise);
-                    }
-                    if !upstream.is_listed_lately() {
-                        self.list_beside(upstream);
-                    }
-                    Ok(output)
-                }
-                Err(failure) => failure.into_output(),
-            }
-        }))
-    }
-
-    fn read<'a>(
-        &'a self,
-        resource: &'a Resource,
-        uri: &'a str,
-        _: BTreeMap<String, String>,
-        context: &'a Context,
-    ) -> BoxFuture<'a, Result<Output, ToolError>> {
-        Box::pin(async move {
-            let upstream = self.find_now(&resource.server, &context.caller)?;
-            let params = Params {
-                uri: Some(uri.to_owned()),
-                ..Params::default()
-            };
-            let result = self
-                .relay(&upstream, "resources/read", &params, None, true, context)
-                .await?;
-            items::contents(&result, uri)
-        })
-    }
-
-    fn prompt<'a>(
-        &'a self,
-        prompt: &'a Prompt,
-        arguments: BTreeMap<String, String>,
-        context: &'a Context,
-    ) -> BoxFuture<'a, Result<Vec<Message>, ToolError>> {
-        Box::pin(async move {
-            let upstream = self.find_now(&prompt.server, &context.caller)?;
-            let params = Params {
-                name: Some(prompt.name.clone()),
-                arguments: texts(&arguments),
-                ..Params::default()
-            };
-            let result = self
-                .relay(&upstream, "prompts/get", &params, None, true, context)
-                .await?;
-            items::messages(&result)
-        })
-    }
-
-    fn complete<'a>(
-        &'a self,
-        item: Fillable<'a>,
-        typed: &'a Typed,
-        context: &'a Context,
-    ) -> BoxFuture<'a, Result<Completion, ToolError>> {
-        Box::pin(async move {
-            let (server, reference) = match item {
-                Fillable::Prompt(it) => {
-                    (&it.server, json!({ "type": "ref/prompt", "name": it.name }))
-                }
-                Fillable::Resource(it) => {
-                    (&it.server, json!({ "type": "ref/resource", "uri": it.uri }))
-                }
-            };
-            let upstream = self.find_now(server, &context.caller)?;
-            let wanted = self.of(&upstream, context, Map::new());
-            let used = self.open_in_time(&upstream, &wanted).await?;
-            if !used.client().declares("completions") {
-                return Ok(Completion::default());
-            }
-            let params = Completing {
-                reference,
-                argument: json!({ "name": typed.argument, "value": typed.value }),
-                context: (!typed.others.is_empty()).then(|| json!({ "arguments": typed.others })),
-            };
-            let answered = used.client().request("completion/complete", &params).await;
-            items::completion(&answered.map_err(Failure::from)?)
-        })
-    }
-
-    fn watch(&self, resource: &Resource, uri: &str, caller: &Caller) {
-        let Ok(upstream) = self.find_now(&resource.server, caller) else {
-            return;
-        };
-        if !upstream.watches(uri) {
-            return;
-        }
-        let (all, uri) = (self.clone(), uri.to_owned());
-        tokio::spawn(async move {
-            let wanted = all.own(&upstream, Map::new());
-            let watched = match all.open(&upstream, &wanted).await {
-                Ok(used) => used.client().subscribe(&uri).await.map_err(Into::into),
-                Err(error) => Err(error),
-            };
-            if let Err(error) = watched {
-                tracing::debug!(%error, "a resource can't be watched");
-            }
-        });
-    }
-}
-
-#[derive(Serialize)]
-struct Completing {
-    #[serde(rename = "ref")]
-    reference: Value,
-    argument: Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    context: Option<Value>,
 }

@@ -4,8 +4,9 @@ use super::{
     Upstreams,
     connector::{Client, Opening, UpstreamError},
     failure::ExternalError,
+    line::Wanted,
     lists,
-    server::{Upstream, Wanted},
+    server::Upstream,
 };
 use serde::Serialize;
 use serde_json::Map;

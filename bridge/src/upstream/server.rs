@@ -1,5 +1,7 @@
 //! One external server: what it offers, and the connections to it.
 
+mod workspaces;
+
 use super::{
     approval::{self, Held},
     connector::{Address, Client, Connector, Opening, UpstreamError},
@@ -7,6 +9,7 @@ use super::{
     failure::{self, ExternalError},
     health::{Health, Resting, Trial},
     items,
+    line::{Line, Use, Wanted},
     lists::Heard,
     promises::Promises,
 };
@@ -25,55 +28,18 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 use tool_runtime::{Output, Server, Tool, Unavailable};
 
 /// How often in a minute a server is believed that its lists have changed when they look the same.
 const TOLD: usize = 10;
 
-/// How long a connection may be of no use.
-const IDLE: Duration = Duration::from_mins(10);
-
 /// How often a server is asked again that lists nothing: it may be loading.
 const ASKED_AGAIN: usize = 10;
-
-/// How many workspaces of a server are known at once.
-const MOST_WORKSPACES: usize = 1_000;
 
 const NO_WORKSPACE: &str = "it is another server in each project, and the caller names none: connect with a URL that ends in `?project=NAME`";
 
 /// How many resources of a server are watched.
 const MOST_WATCHED: usize = 1_000;
-
-/// What a connection is wanted for.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Wanted {
-    /// What the callers can be asked.
-    pub(super) capabilities: Map<String, Value>,
-    /// The token of the callers, where one can sign in: each subject has connections of its own.
-    pub(super) bearer: Option<Bearer>,
-}
-
-impl Wanted {
-    fn subject(&self) -> &str {
-        self.bearer.as_ref().map_or("", Bearer::subject)
-    }
-
-    /// Whether it is wanted by whoever runs the bridge.
-    pub(super) fn is_own(&self) -> bool {
-        self.subject().is_empty()
-    }
-
-    /// Whether nobody has signed in for whom it is wanted.
-    pub(super) fn has_no_token(&self) -> bool {
-        self.bearer.as_ref().is_none_or(|it| it.token().is_none())
-    }
-
-    /// Which token requests carry now.
-    pub(super) fn version(&self) -> i64 {
-        self.bearer.as_ref().map_or(0, Bearer::version)
-    }
-}
 
 /// One external server.
 pub(super) struct Upstream {
@@ -113,48 +79,6 @@ pub(super) struct Upstream {
     told: Mutex<VecDeque<Instant>>,
     /// When it last listed something, as the database says.
     listed_at: Mutex<Option<i64>>,
-}
-
-/// A connection, and whether it is of use.
-#[derive(Debug)]
-struct Line {
-    client: Client,
-    /// Cancelled when no further call uses it, though it may not have ended: those under way go on.
-    forgotten: CancellationToken,
-    under_way: AtomicUsize,
-    used_at: Mutex<Instant>,
-}
-
-/// The use of a connection.
-#[derive(Debug)]
-pub(super) struct Use(Arc<Line>);
-
-impl Use {
-    fn of(line: &Arc<Line>) -> Self {
-        line.under_way.fetch_add(1, Ordering::Relaxed);
-        Self(line.clone())
-    }
-
-    pub(super) fn client(&self) -> &Client {
-        &self.0.client
-    }
-
-    pub(super) fn forgotten(&self) -> CancellationToken {
-        self.0.forgotten.clone()
-    }
-}
-
-impl Drop for Use {
-    fn drop(&mut self) {
-        *locked(&self.0.used_at) = Instant::now();
-        self.0.under_way.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl Line {
-    fn is_idle(&self) -> bool {
-        self.under_way.load(Ordering::Relaxed) == 0 && locked(&self.used_at).elapsed() >= IDLE
-    }
 }
 
 impl fmt::Debug for Upstream {
@@ -211,52 +135,6 @@ impl Upstream {
             ));
         }
         upstream
-    }
-
-    /// Whether it is another server in each workspace.
-    pub(super) fn differs_by_workspace(&self) -> bool {
-        self.entry.as_ref().is_ok_and(Entry::differs_by_workspace)
-    }
-
-    /// Whether it is one of many, which the store knows nothing of.
-    pub(super) fn is_of_workspace(&self) -> bool {
-        self.workspace.is_some()
-    }
-
-    /// Returns the server of a workspace, if it is known.
-    pub(super) fn known_in(&self, workspace: &str) -> Option<Arc<Self>> {
-        locked(&self.workspaces).get(workspace).cloned()
-    }
-
-    /// Returns the server of a workspace, and whether it is new.
-    pub(super) fn of_workspace(&self, workspace: &str) -> (Arc<Self>, bool) {
-        let mut workspaces = locked(&self.workspaces);
-        if let Some(known) = workspaces.get(workspace) {
-            return (known.clone(), false);
-        }
-        let stored = ExternalServer {
-            listed: None,
-            listed_at: None,
-            ..self.stored.clone()
-        };
-        let entry = self.entry.as_ref().map_err(Clone::clone);
-        let entry = entry.and_then(|it| it.in_workspace(workspace).map_err(|it| it.to_string()));
-        let mut upstream = Self::with(stored, entry);
-        upstream.workspace = Some(workspace.to_owned());
-        let approved = self.approved.read().unwrap_or_else(PoisonError::into_inner);
-        upstream.approved = RwLock::new(approved.clone());
-        let upstream = Arc::new(upstream);
-        while workspaces.len() >= MOST_WORKSPACES
-            && let Some((_, gone)) = workspaces.pop_first()
-        {
-            gone.end();
-        }
-        workspaces.insert(workspace.to_owned(), upstream.clone());
-        (upstream, true)
-    }
-
-    pub(super) fn of_workspaces(&self) -> Vec<Arc<Self>> {
-        locked(&self.workspaces).values().cloned().collect()
     }
 
     pub(super) fn name(&self) -> &str {
@@ -557,12 +435,7 @@ impl Upstream {
         };
         trial.worked();
         self.is_modern.store(client.is_modern(), Ordering::Relaxed);
-        let line = Arc::new(Line {
-            client,
-            forgotten: CancellationToken::new(),
-            under_way: AtomicUsize::default(),
-            used_at: Mutex::new(Instant::now()),
-        });
+        let line = Arc::new(Line::new(client));
         let used = Use::of(&line);
         locked(&self.lines).insert(self.key(wanted), line);
         Ok((used, true))
