@@ -1,17 +1,20 @@
 //! The tasks extension: a call that goes on after its answer. A task is in the store before the client hears of it, and
 //! a bridge that starts takes over what another left.
 
+mod asking;
+
+pub(super) use asking::Switch;
+
 use super::{
     Door,
-    conversation::{Rerun, can_answer, declared, fits},
     news::News,
     peer::{Era, Peer},
     result::{complete_result, sign},
     rpc::{self, INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY, RpcError},
-    seal::Answers,
 };
 use crate::engines::Engine;
 use crate::store::{NewTask, Outcome, Presence, Store, StoredTask, TaskStatus, now};
+use asking::InTask;
 use axum::http::StatusCode;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -20,14 +23,13 @@ use std::{
     borrow::Cow,
     collections::{BTreeSet, HashMap},
     future::Future,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, UNIX_EPOCH},
 };
 use tokio::sync::Notify;
 use tool_runtime::{
-    CallError, Caller, Cancellation, ClientError, Context, Conversation, Identified, InputRequired,
-    Output, ProtocolError, Question, Reach, Round as Sent, Scopes, TaskSupport, Tool, export::mcp,
-    full_name,
+    CallError, Caller, Cancellation, Context, Conversation, Identified, Output, ProtocolError,
+    Reach, Scopes, TaskSupport, Tool, export::mcp, full_name,
 };
 
 /// The name of the extension.
@@ -186,48 +188,6 @@ pub(super) async fn go_on(
     Ok(created(&stored))
 }
 
-/// Asks as the call did that became a task: at first the client comes back with answers, then it looks into the task.
-pub(super) struct Switch {
-    first: Arc<Rerun>,
-    later: OnceLock<InTask>,
-}
-
-impl Switch {
-    pub(super) fn new(first: Arc<Rerun>) -> Self {
-        Self {
-            first,
-            later: OnceLock::new(),
-        }
-    }
-}
-
-impl Conversation for Switch {
-    fn ask(&self, question: Question) -> BoxFuture<'_, Result<Value, ClientError>> {
-        match self.later.get() {
-            Some(later) => later.ask(question),
-            None => self.first.ask(question),
-        }
-    }
-
-    fn capabilities(&self) -> Map<String, Value> {
-        self.first.capabilities()
-    }
-
-    fn round(&self) -> Option<Sent> {
-        match self.later.get() {
-            Some(_) => None,
-            None => self.first.round(),
-        }
-    }
-
-    fn missing(&self) -> Option<InputRequired> {
-        match self.later.get() {
-            Some(_) => None,
-            None => self.first.missing(),
-        }
-    }
-}
-
 async fn keep(tasks: &Tasks, job: &Job) -> Result<StoredTask, RpcError> {
     let Job {
         tool,
@@ -310,101 +270,6 @@ async fn finish(tasks: &Tasks, id: &str, outcome: Outcome) {
         .await;
     if let Err(error) = finished {
         tracing::error!(%error, task = id, "can't keep how a task ended");
-    }
-}
-
-/// Asks through the task: the client finds the questions when it looks, and sends its answers.
-#[derive(Debug)]
-struct InTask {
-    tasks: Arc<Tasks>,
-    id: String,
-    capabilities: Value,
-    running: Arc<Running>,
-    round: Mutex<Round>,
-}
-
-#[derive(Debug, Default)]
-struct Round {
-    unnamed: usize,
-    answers: Answers,
-}
-
-impl InTask {
-    fn new(
-        tasks: &Arc<Tasks>,
-        stored: &StoredTask,
-        capabilities: Value,
-        running: Arc<Running>,
-    ) -> Self {
-        Self {
-            tasks: tasks.clone(),
-            id: stored.id.clone(),
-            capabilities,
-            running,
-            round: Mutex::default(),
-        }
-    }
-
-    fn round(&self) -> MutexGuard<'_, Round> {
-        self.round.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn put(&self, key: String, question: Question) -> Result<Value, ClientError> {
-        if !can_answer(&self.capabilities, &question) {
-            let method = question.method;
-            return Err(ClientError::Unsupported { method });
-        }
-        let lost = |reason: String| ClientError::Failed { reason };
-        let (store, owner) = (&self.tasks.store, self.tasks.name());
-        let request = json!({ "method": question.method, "params": question.params });
-        let requests = Map::from_iter([(key.clone(), request)]);
-        let asked = store.ask_task(&self.id, owner, &requests, now()).await;
-        asked.map_err(|error| lost(error.to_string()))?;
-        loop {
-            let answered = self.running.answered.notified();
-            let taken = store.take_answers(&self.id, owner).await;
-            let taken = taken.map_err(|error| lost(error.to_string()))?;
-            let Some(taken) = taken else {
-                return Err(lost("the task has ended".to_owned()));
-            };
-            if taken.cancel_requested {
-                self.running.cancellation.cancel();
-            }
-            let mine = {
-                let mut round = self.round();
-                let some_new = !taken.answers.is_empty();
-                round.answers.extend(taken.answers);
-                if some_new {
-                    self.running.answered.notify_waiters();
-                }
-                round.answers.remove(&key)
-            };
-            match mine {
-                Some(answer) if fits(&question, &answer) => return Ok(answer),
-                Some(_) => {
-                    let reason = "it doesn't have the shape that the question asks for".to_owned();
-                    return Err(ClientError::Invalid { reason });
-                }
-                None => drop(tokio::time::timeout(ANSWERS, answered).await),
-            }
-        }
-    }
-}
-
-impl Conversation for InTask {
-    fn ask(&self, question: Question) -> BoxFuture<'_, Result<Value, ClientError>> {
-        let key = if question.key.is_empty() {
-            let mut round = self.round();
-            round.unnamed += 1;
-            format!("question-{}", round.unnamed)
-        } else {
-            question.key.clone()
-        };
-        Box::pin(self.put(key, question))
-    }
-
-    fn capabilities(&self) -> Map<String, Value> {
-        declared(&self.capabilities)
     }
 }
 
