@@ -20,7 +20,9 @@ use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io,
+    env,
+    ffi::OsString,
+    fs, io,
     net::SocketAddr,
     path::PathBuf,
     sync::Arc,
@@ -48,6 +50,9 @@ const LONGEST_CALL: Duration = Duration::from_hours(1);
 
 /// How many bytes a message of an external server may have.
 const MESSAGE: usize = 16 * 1024 * 1024;
+
+/// The variable by which a program that a bridge has started knows of it.
+const WITHIN: &str = "CLOPEN_MCP_WITHIN";
 
 /// How often a bridge looks for connections that nobody needs, and asks servers that have never listed anything.
 const REST: Duration = Duration::from_mins(1);
@@ -151,7 +156,9 @@ pub(crate) async fn upstreams(
         longest: LONGEST_CALL.max(config.limits.call_timeout),
         message: MESSAGE,
     };
+    let within = Within::of(config, variables);
     let environment = variables.iter().map(|(name, it)| (name.into(), it.into()));
+    let environment = environment.chain(within.variable());
     let connector = Connector::new(limits, environment, &tls())?;
     let connector = connector.with_journals(journals(config));
     let network = Network::new(tls(), config.sign_in.allow_private, variables);
@@ -161,11 +168,36 @@ pub(crate) async fn upstreams(
     let upstreams = Upstreams::new(store.clone(), connector, sign_ins, timeouts);
     let stored = store.external_servers().await?;
     // Without any, nobody needs a key.
-    if !stored.is_empty() {
+    if !stored.is_empty() && !within.is_itself {
         upstreams.take(stored, &Vault::open(&config.data)?);
         upstreams.take_approvals(store.approvals().await?);
     }
     Ok(upstreams)
+}
+
+/// The bridges as whose external server this one runs, by their data folders. One that is its own serves no external ones:
+/// it would start itself again and again.
+struct Within {
+    folders: Vec<PathBuf>,
+    is_itself: bool,
+}
+
+impl Within {
+    fn of(config: &Config, variables: &BTreeMap<String, String>) -> Self {
+        let above = variables.get(WITHIN).map(env::split_paths);
+        let mut folders: Vec<PathBuf> = above.into_iter().flatten().collect();
+        let own = fs::canonicalize(&config.data).unwrap_or_else(|_| config.data.clone());
+        let is_itself = folders.contains(&own);
+        folders.push(own);
+        Self { folders, is_itself }
+    }
+
+    /// The variable that tells programs which bridges they are within.
+    fn variable(&self) -> Option<(OsString, OsString)> {
+        // A folder whose name can't stand in a list is told to nobody.
+        let folders = env::join_paths(&self.folders).ok()?;
+        Some((WITHIN.into(), folders))
+    }
 }
 
 /// Listens for people who come back from an authorization server, until what it returns is dropped. `None` if the address
@@ -409,6 +441,8 @@ impl Bridge {
 /// What the user switches while the bridge runs, from a command line or another bridge.
 #[derive(Debug)]
 struct Followed {
+    /// Whether it runs as its own external server.
+    is_within_itself: bool,
     store: Store,
     settings: BTreeMap<String, config::ServerSelection>,
     switches: Vec<Switch>,
@@ -425,6 +459,7 @@ async fn followed(
     store: &Store,
 ) -> Result<(Arc<Dispatcher>, Followed), StartError> {
     let switches = store.switches().await?;
+    let is_within_itself = Within::of(config, variables).is_itself;
     let upstreams = upstreams(config, variables, store).await?;
     let further = Some(upstreams.clone());
     let dispatcher = dispatcher_with(config, variables, &switches, further).await?;
@@ -433,6 +468,7 @@ async fn followed(
         settings: config.servers.clone(),
         switches,
         data: config.data.clone(),
+        is_within_itself,
         external: store.external_times().await?,
         approved: store.approval_times().await?,
         upstreams,
@@ -480,7 +516,8 @@ impl Followed {
     async fn look(&mut self, dispatcher: &Dispatcher) -> Result<(), StartError> {
         let external = self.store.external_times().await?;
         let approved = self.store.approval_times().await?;
-        if external != self.external || approved != self.approved {
+        let is_other = external != self.external || approved != self.approved;
+        if is_other && !self.is_within_itself {
             (self.external, self.approved) = (external, approved);
             let stored = self.store.external_servers().await?;
             let vault = Vault::open(&self.data)?;

@@ -53,7 +53,12 @@ const KEYS: [&str; 11] = [
 const TABLES: [&str; 3] = ["servers", "registries", "sign_in"];
 
 /// The variables which are no keys of the settings file.
-const ONLY_VARIABLES: [&str; 3] = ["CLOPEN_MCP_CONFIG", "CLOPEN_MCP_LOG", "CLOPEN_MCP_TOKEN"];
+const ONLY_VARIABLES: [&str; 4] = [
+    "CLOPEN_MCP_CONFIG",
+    "CLOPEN_MCP_LOG",
+    "CLOPEN_MCP_TOKEN",
+    "CLOPEN_MCP_WITHIN",
+];
 
 /// What the command line says. A flag that isn't given is `None`, empty or `false`.
 #[derive(Clone, Debug, Default)]

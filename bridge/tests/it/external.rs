@@ -117,6 +117,17 @@ async fn a_program_is_added_called_and_removed() {
 }
 
 #[tokio::test]
+async fn a_bridge_that_is_its_own_external_server_does_not_start_itself_again() {
+    let home = Home::new();
+    let root = home.0.folder.path().display();
+    let add = format!("servers add itself --env FILE_UTILS_ROOT={root} -- {BINARY} stdio");
+    let added = home.works(&add).await;
+    assert_eq!(added.stdout, "`itself` is there, with 5 tools\n");
+    let checked = home.works("servers check").await;
+    assert_eq!(checked.stdout, added.stdout, "{}", checked.stderr);
+}
+
+#[tokio::test]
 async fn what_is_off_stays_off_when_it_comes_back() {
     let home = with_program().await;
     home.works("servers disable other list_services").await;

@@ -51,6 +51,8 @@ const HARMLESS: &[&str] = &[
     "XDG_DATA_HOME",
     "XDG_RUNTIME_DIR",
     "XDG_STATE_HOME",
+    // A bridge that is its own external server must know.
+    "CLOPEN_MCP_WITHIN",
     // Without these, `npx` and `uvx` reach no network where it is behind a proxy or a mirror.
     "ALL_PROXY",
     "HTTPS_PROXY",
