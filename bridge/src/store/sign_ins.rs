@@ -329,7 +329,7 @@ impl Store {
         Ok(renewed.rows_affected() > 0)
     }
 
-    /// Gives a lease back, where renewing has failed for now.
+    /// Gives a lease back, where renewing has failed and is to be tried again.
     pub async fn rest_credential(
         &self,
         (key, version, holder): (&CredentialKey, i64, &str),

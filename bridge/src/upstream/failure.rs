@@ -17,7 +17,10 @@ const RESOURCE_NOT_FOUND: i64 = -32002;
 /// What they say that want a page to be opened before.
 const URL_REQUIRED: i64 = -32042;
 const INVALID_PARAMS: i64 = -32602;
-const INTERNAL_ERROR: i64 = -32603;
+/// The code of JSON-RPC for a method that the other side doesn't have.
+pub(super) const METHOD_NOT_FOUND: i64 = -32601;
+/// The one for whatever has no other.
+pub(super) const INTERNAL_ERROR: i64 = -32603;
 
 /// Why an external server gives nothing.
 #[derive(Debug, Error)]

@@ -157,7 +157,7 @@ pub enum OAuthError {
         /// How to.
         command: String,
     },
-    /// The token can't be renewed for now.
+    /// The token could not be renewed; it is tried again.
     #[error(
         "the token for `{server}` has expired and can't be renewed for now: {reason}; it is tried again in {wait} s"
     )]

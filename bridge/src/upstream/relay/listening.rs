@@ -1,12 +1,11 @@
 //! Hands on to a caller what a server says while it works for it.
 
-use super::super::connector::{Listener, Refusal};
+use crate::upstream::{
+    connector::{Listener, Refusal},
+    failure::{INTERNAL_ERROR, METHOD_NOT_FOUND},
+};
 use serde_json::{Number, Value};
 use tool_runtime::{BoxFuture, Client, ClientError, Context, Level, Log, Progress};
-
-/// The protocol's code for a method that the other side doesn't have.
-const METHOD_NOT_FOUND: i64 = -32601;
-const INTERNAL_ERROR: i64 = -32603;
 
 /// A caller who answers at once.
 pub(super) struct Listening {

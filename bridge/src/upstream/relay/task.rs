@@ -3,7 +3,7 @@
 use super::{Questions, Relay};
 use crate::upstream::{
     connector::{Client, Talk, UpstreamError},
-    failure::{ExternalError, Failure},
+    failure::{ExternalError, Failure, INTERNAL_ERROR},
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
@@ -19,8 +19,6 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// How often it is asked at least, and at most.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
-
-const INTERNAL_ERROR: i64 = -32603;
 
 /// What a server says of a task.
 #[derive(Debug, Default, Deserialize)]

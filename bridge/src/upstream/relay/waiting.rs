@@ -1,7 +1,10 @@
 //! Calls of servers that can't go on before a caller without a session has come back with an answer.
 
 use super::{
-    super::connector::{Listener, Refusal, Talk, UpstreamError},
+    super::{
+        connector::{Listener, Refusal, Talk, UpstreamError},
+        failure::INTERNAL_ERROR,
+    },
     Relay, ask,
     listening::relay_progress,
 };
@@ -167,7 +170,7 @@ impl Listener for Ears {
         };
         Box::pin(async move {
             let gone = || Refusal {
-                code: -32603,
+                code: INTERNAL_ERROR,
                 message: "nobody is there any more who could answer".to_owned(),
             };
             self.0.send(question).await.map_err(|_| gone())?;
