@@ -13,6 +13,9 @@ use crate::{
 use std::{collections::BTreeMap, sync::Arc};
 use thiserror::Error;
 
+/// Filters of logs know the dispatcher, whose part this is.
+const TARGET: &str = "tool_runtime::dispatcher";
+
 impl Dispatcher {
     /// Reads a resource by its URI.
     pub async fn read(&self, uri: &str, context: &Context) -> Result<Output, ReadError> {
@@ -24,7 +27,7 @@ impl Dispatcher {
         let running = self.providers[provider].read(resource, uri, variables, context);
         let panicked = |panic: &str| {
             let server = &*resource.server;
-            tracing::error!(server, resource = uri, panic, "a resource panicked");
+            tracing::error!(target: TARGET, server, resource = uri, panic, "a resource panicked");
         };
         let mut output = self.finish(running, context, uri, panicked).await?;
         self.results.cut(&mut output, &context.caller);
@@ -53,7 +56,7 @@ impl Dispatcher {
         let running = self.providers[provider].prompt(prompt, arguments, context);
         let panicked = |panic: &str| {
             let (server, prompt) = (&*prompt.server, &*prompt.name);
-            tracing::error!(server, prompt, panic, "a prompt panicked");
+            tracing::error!(target: TARGET, server, prompt, panic, "a prompt panicked");
         };
         let mut messages = self.finish(running, context, name, panicked).await?;
         self.results.cut_messages(&mut messages, &context.caller);
@@ -99,7 +102,8 @@ impl Dispatcher {
         context: &Context,
     ) -> Result<Completion, ReadError> {
         let running = self.providers[provider].complete(item, typed, context);
-        let panicked = |panic: &str| tracing::error!(of, panic, "a completion panicked");
+        let panicked =
+            |panic: &str| tracing::error!(target: TARGET, of, panic, "a completion panicked");
         self.finish(running, context, of, panicked).await
     }
 
