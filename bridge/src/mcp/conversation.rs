@@ -37,13 +37,26 @@ pub(super) fn can_answer(capabilities: &Value, question: &Question) -> bool {
     }
 }
 
-/// What of the declared capabilities is about questions.
+/// What can be asked, and in which ways, as the protocol names it.
+const QUESTIONS: [(&str, &[&str]); 3] = [
+    ("elicitation", &["form", "url"]),
+    ("sampling", &["tools", "context"]),
+    ("roots", &[]),
+];
+
+/// What of the declared capabilities is about questions. Whatever else clients write there is left out: an external server
+/// with sessions has a connection for each way in which callers can be asked, and there must not be more and more of them.
 pub(super) fn declared(capabilities: &Value) -> Map<String, Value> {
-    let questions = ["elicitation", "sampling", "roots"];
-    let declared = questions
-        .iter()
-        .filter_map(|it| Some(((*it).to_owned(), capabilities.get(it)?.clone())));
-    declared.filter(|(_, it)| it.is_object()).collect()
+    let mut declared = Map::new();
+    for (question, ways) in QUESTIONS {
+        let Some(Value::Object(known)) = capabilities.get(question) else {
+            continue;
+        };
+        let ways = ways.iter().filter(|it| known.contains_key(**it));
+        let ways: Map<String, Value> = ways.map(|it| ((*it).to_owned(), json!({}))).collect();
+        declared.insert(question.to_owned(), ways.into());
+    }
+    declared
 }
 
 fn unsupported(question: Question) -> ClientError {
@@ -203,4 +216,29 @@ pub(super) fn fits(question: &Question, answer: &Value) -> bool {
 pub(super) fn required_capabilities(method: &str) -> Value {
     let capability = capability(method).unwrap_or(method);
     json!({ "requiredCapabilities": { capability: {} } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_known_ways_of_asking_are_told_to_servers() {
+        let check = |capabilities: Value, expected: Value| {
+            assert_eq!(
+                Value::Object(declared(&capabilities)),
+                expected,
+                "{capabilities}"
+            );
+        };
+        check(json!({}), json!({}));
+        check(
+            json!({ "roots": { "listChanged": true }, "elicitation": { "url": { "x": 1 }, "y": {} } }),
+            json!({ "elicitation": { "url": {} }, "roots": {} }),
+        );
+        check(
+            json!({ "sampling": { "tools": {} }, "elicitation": true, "extensions": {}, "tasks": {} }),
+            json!({ "sampling": { "tools": {} } }),
+        );
+    }
 }
