@@ -156,7 +156,7 @@ impl Upstream {
     pub(super) fn is_new(&self) -> bool {
         let may_be_loading = self.was_empty.load(Ordering::Relaxed) <= ASKED_AGAIN;
         let can_be_asked = self.entry.is_ok() && !self.differs_by_workspace();
-        let is_new = can_be_asked && self.heard().is_none() && may_be_loading;
+        let is_new = can_be_asked && !self.has_told() && may_be_loading;
         is_new && self.health.admit().is_ok()
     }
 
@@ -166,9 +166,16 @@ impl Upstream {
         self.note_unavailable("it lists no tools".to_owned())
     }
 
-    fn heard(&self) -> Option<String> {
+    /// Returns what it has told, taken apart.
+    fn heard(&self) -> Option<Heard> {
         let heard = self.heard.read();
-        heard.unwrap_or_else(PoisonError::into_inner).clone()
+        let heard = heard.unwrap_or_else(PoisonError::into_inner);
+        heard.as_deref().and_then(Heard::read)
+    }
+
+    fn has_told(&self) -> bool {
+        let heard = self.heard.read();
+        heard.unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     /// The place of the token of a subject; `None` where nobody signs in to it.
@@ -297,7 +304,7 @@ impl Upstream {
             }
             *approved = tools;
         }
-        let heard = self.heard().and_then(|it| Heard::read(&it));
+        let heard = self.heard();
         match heard.filter(|_| self.server().unavailable.is_none()) {
             Some(heard) => self.offer(&heard),
             None => return of_workspaces,
@@ -307,15 +314,17 @@ impl Upstream {
 
     /// Returns what its tools say of themselves, if it has told any.
     pub(super) fn definitions(&self) -> Option<BTreeMap<String, String>> {
-        let heard = self.heard().and_then(|it| Heard::read(&it))?;
+        let heard = self.heard()?;
         Some(approval::definitions(&heard.tools))
     }
 
     /// Offers the same as before, if it was out of reach.
     pub(super) fn come_back(&self) -> bool {
         let server = self.server();
-        let heard = self.heard().filter(|_| server.unavailable.is_some());
-        let Some(heard) = heard.and_then(|it| Heard::read(&it)) else {
+        if server.unavailable.is_none() {
+            return false;
+        }
+        let Some(heard) = self.heard() else {
             return false;
         };
         self.offer(&heard);
@@ -413,7 +422,7 @@ impl Upstream {
             return Err(ExternalError::NoServer { name });
         }
         let trial = self.admit()?;
-        let known = self.heard().and_then(|it| Heard::read(&it));
+        let known = self.heard();
         let opening = Opening {
             capabilities: wanted.capabilities.clone(),
             known: known.map(|it| it.era()),
